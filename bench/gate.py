@@ -6,13 +6,14 @@ sides take the runs by turns. Each gate is asked with equal sides, and with a B 
 
 Two gates are asked, in the product's own code: `slob ab --until-decided`, with as many pairs as its time has room for,
 and `slob compare --fail-if 'ops_per_s < -10%'`, with as many runs on each side as it advises from six equal runs, and
-with the five of the workflow that the documentation has. What is undecided is neither called worse nor found.
+with the ROUNDS of the workflow that the documentation has. What is undecided is neither called worse nor found.
 
     .venv/bin/python bench/gate.py [--quick] [--series 2000] [--seed 1] [--seconds-for 600] [--runs aa.jsonl …]
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # Any record: a comparison looks at its rate alone.
 MEASURED = ROOT / "tests" / "fixtures" / "records" / "v4" / "measured"
 FIGURE, CONDITION = "ops_per_s", "ops_per_s < -10%"
-# Equal runs whose spread says how many are needed; the workflow of the documentation has ROUNDS of each side.
-PILOT, ROUNDS, MOST = 6, 5, 40
+WORKFLOW = ROOT / "docs" / "ci" / "openslob.yml"
+# Equal runs whose spread says how many are needed.
+PILOT, FEWEST, MOST = 6, 5, 40
 # Besides as many as there is room for: pairs of longer runs.
 FEWER_PAIRS = (16, 8)
 ALARMS, POWER = Bar(5, at_least=False), Bar(90)
@@ -85,10 +87,15 @@ def main() -> None:
                 ask_ab(series(apart, pairs, count, random), slower, pairs) for slower in (0.0, args.slower)
             ], bars=pairs == room)  # fmt: skip
         advised = _advised(apart, args.slower, random)
-        for runs in dict.fromkeys((advised, ROUNDS)):
+        for runs in dict.fromkeys((advised, _workflow_rounds())):
             _print(f"slob compare, {runs} runs a side", [
                 ask_compare(series(apart, runs, count, random), slower, runs) for slower in (0.0, args.slower)
-            ], bars=runs == advised)  # fmt: skip
+            ], bars=True)  # fmt: skip
+
+
+def _workflow_rounds() -> int:
+    """Return how many runs of each side the workflow makes."""
+    return int(re.findall(r"^ +ROUNDS: (\d+)", WORKFLOW.read_text(encoding="utf-8"), re.MULTILINE)[0])
 
 
 def _print(what: str, both: Sequence[Outcomes], bars: bool) -> None:
@@ -155,8 +162,8 @@ def ask_compare(rows: Values, slower_pct: float, runs: int) -> Outcomes:
 def _advised(apart: Values, see_pct: float, random: np.random.Generator) -> int:
     """Return how many runs a side `slob` advises in the median, from the spread of six equal runs."""
     rows = series(apart, PILOT // 2, 200, random).tolist()
-    advised = [starts_needed(spread([[rate] for rate in row]), see_pct) or ROUNDS for row in rows]
-    return min(max(int(np.median(advised)), ROUNDS), MOST)
+    advised = [starts_needed(spread([[rate] for rate in row]), see_pct) or FEWEST for row in rows]
+    return min(max(int(np.median(advised)), FEWEST), MOST)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ _OF_RECORDS = ("show", "list", "report", "export", "verify", "compare", "history
 _OF_SERVERS = ("sweep", "run", "endure")
 _OF_PYTHON = (
     "run", "sweep", "load", "repeat", "endure", "target", "read", "read_endurance", "read_lab", "read_repeated",
-    "read_storage", "history", "compare", "verify", "bundle",
+    "read_storage", "read_ab", "history", "compare", "verify", "bundle",
 )  # fmt: skip
 _OF_LOADS = tuple(SweptParameters.__annotations__)
 _NOBODY = "postgresql://u@127.0.0.1:1/d"

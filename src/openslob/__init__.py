@@ -23,20 +23,21 @@ from openslob._version import __version__
 if TYPE_CHECKING:
     from openslob.api.checking import CheckResult, LoadSummary
     from openslob.api.comparison import ComparisonResult
-    from openslob.api.functions import endure, lab, load, repeat, run, server, sweep, target
+    from openslob.api.functions import ab, endure, lab, load, repeat, run, server, sweep, target
     from openslob.api.progress import Progress
     from openslob.api.reading import (
         bundle,
         compare,
         history,
         read,
+        read_ab,
         read_endurance,
         read_lab,
         read_repeated,
         read_storage,
         verify,
     )
-    from openslob.api.reported import EnduranceResult, LabResult, RepeatedResult, StorageResult
+    from openslob.api.reported import AbResult, EnduranceResult, LabResult, RepeatedResult, StorageResult
     from openslob.api.results import Results
     from openslob.api.run_result import FigureValue, RunResult
     from openslob.api.table import MissingLibraryError, Table, UnknownNameError
@@ -45,15 +46,15 @@ if TYPE_CHECKING:
 
 # The module of each public name.
 _MODULES = {
-    "api.functions": ("endure", "lab", "load", "repeat", "run", "server", "sweep", "target"),
+    "api.functions": ("ab", "endure", "lab", "load", "repeat", "run", "server", "sweep", "target"),
     "api.reading": (
-        *("bundle", "compare", "history", "read", "read_endurance", "read_lab", "read_repeated", "read_storage"),
-        "verify",
+        *("bundle", "compare", "history", "read", "read_ab", "read_endurance", "read_lab", "read_repeated"),
+        *("read_storage", "verify"),
     ),
     "api.checking": ("CheckResult", "LoadSummary"),
     "api.comparison": ("ComparisonResult",),
     "api.progress": ("Progress",),
-    "api.reported": ("EnduranceResult", "LabResult", "RepeatedResult", "StorageResult"),
+    "api.reported": ("AbResult", "EnduranceResult", "LabResult", "RepeatedResult", "StorageResult"),
     "api.results": ("Results",),
     "api.run_result": ("FigureValue", "RunResult"),
     "api.table": ("MissingLibraryError", "Table", "UnknownNameError"),
@@ -63,6 +64,7 @@ _MODULES = {
 _HOMES = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "AbResult",
     "CheckResult",
     "ComparisonResult",
     "EnduranceResult",
@@ -84,6 +86,7 @@ __all__ = [
     "UsageError",
     "VerdictError",
     "__version__",
+    "ab",
     "bundle",
     "compare",
     "endure",
@@ -91,6 +94,7 @@ __all__ = [
     "lab",
     "load",
     "read",
+    "read_ab",
     "read_endurance",
     "read_lab",
     "read_repeated",

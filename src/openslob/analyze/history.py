@@ -17,6 +17,7 @@ from openslob.analyze.change_points import LEAST_PART, Step, course_to_the_last
 from openslob.analyze.compare import better_of, is_figure, unit_of
 from openslob.analyze.curves.points import ParameterValue, facts, parameters_of
 from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.outcome import count_noun
 from openslob.core.errors import UsageError
 from openslob.core.places import server_of
 from openslob.core.workload import PRICE
@@ -119,6 +120,11 @@ class History:
     early: tuple[EarlyChange, ...] = ()
     drifts: tuple[DriftingFigure, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return the load, and how many runs and changes there are: all of them would be hundreds of lines."""
+        changes = count_noun(len(self.changes), "change")
+        return f"<History: {self.words} on {self.server}, {count_noun(len(self.runs), 'run')}, {changes}>"
+
     def unit_of(self, figure: str) -> str:
         """Return the unit of a figure."""
         unit = unit_of(figure)
@@ -142,14 +148,25 @@ class History:
         return len(self.runs) >= LEAST_RUNS
 
     def can_fail(self, runs: int) -> bool:
-        """Return whether a change within the last ``runs`` runs could show: one has the figure, as have runs enough.
+        """Return whether a change of any figure within the last ``runs`` runs could show."""
+        return len(self.undecided(runs)) < len(self.figures)
 
-        Nothing shows in a figure that drifts until now.
+    def undecided(self, runs: int) -> dict[str, str]:
+        """Return why a change within the last ``runs`` runs could not show, by figure.
+
+        It shows in a figure that runs enough have, one of the last among them, and that does not drift until now.
         """
         drifting = {each.figure for each in self.drifts if each.end == len(self.runs)}
-        certain = [figure for figure in self.figures if figure not in drifting]
-        known = [[run.figures[figure] is not None for run in self.runs] for figure in certain]
-        return any(sum(each) >= LEAST_RUNS and any(each[-runs:]) for each in known)
+        why = {}
+        for figure in self.figures:
+            known = [run.figures[figure] is not None for run in self.runs]
+            if sum(known) < LEAST_RUNS:
+                why[figure] = f"{sum(known)} of {len(known)} runs have it, and {LEAST_RUNS} are needed"
+            elif not any(known[-runs:]):
+                why[figure] = f"none of the last {runs} runs has it"
+            elif figure in drifting:
+                why[figure] = "it drifts"
+        return why
 
     def worse_within(self, runs: int) -> list[HistoryChange]:
         """Return the changes for the worse that begin with one of the last ``runs`` runs."""

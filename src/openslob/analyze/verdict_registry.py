@@ -158,14 +158,17 @@ OF_OTHER_KINDS: tuple[VerdictRow, ...] = (
 NAMES = tuple(row.name for row in REGISTRY)
 # What may be required at once, by the question that it answers: the verdicts on it.
 REQUIRABLE = (VerdictGroup.VALID, VerdictGroup.READ, VerdictGroup.UNDISTURBED)
-# If one of these fails, figures are not what they claim to be. The other verdicts are about their precision.
-INVALIDATING = frozenset(row.name for row in REGISTRY if row.severity is Severity.INVALID)
 _BY_NAME = {row.name: row for row in (*REGISTRY, *OF_OTHER_KINDS)}
 
 
 def row_of(name: str) -> VerdictRow:
     """Return the row of a verdict; one that has none, of an older record or of another distribution, is a caution."""
     return _BY_NAME.get(name) or VerdictRow(name, VerdictGroup.VALID, Severity.CAUTION)
+
+
+def invalidates(name: str) -> bool:
+    """Return whether figures must not be used if this verdict fails; others are about their precision."""
+    return row_of(name).severity is Severity.INVALID
 
 
 def severity_of(name: str, figures: Figures) -> Severity:

@@ -12,7 +12,7 @@ from openslob.api.asking import Folder, find_target, parse_amount, parse_seconds
 from openslob.api.checking import LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.api.progress import ProgressOption
-from openslob.api.reported import EnduranceResult, LabResult, RepeatedResult
+from openslob.api.reported import AbResult, EnduranceResult, LabResult, RepeatedResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.api.targets import Server, Target, change_spec, with_parameters
@@ -21,6 +21,8 @@ from openslob.core.disk import is_there
 from openslob.core.errors import SlobError, UsageError
 from openslob.engines import registry
 from openslob.kinds import runs
+from openslob.kinds.ab.execute import DEFAULT_FOR_S as DEFAULT_AB_S
+from openslob.kinds.ab.execute import FIGURE, WITHIN_PCT
 from openslob.kinds.lab.execute import execute
 from openslob.kinds.lab.loads import DEFAULT_CACHE
 from openslob.kinds.lab.request import (
@@ -285,6 +287,47 @@ def endure(
         progress=progress,
         **parameters,
     )
+
+
+@with_parameters(Parameters)
+def ab(
+    a: str,
+    b: str,
+    name: str = "ab",
+    *,
+    target: str | Target | None = None,
+    until_decided: bool = False,
+    duration: float | str = DEFAULT_AB_S,
+    same_within_pct: float = WITHIN_PCT,
+    figure: str = FIGURE,
+    retries: int = RETRIES,
+    results: Folder = None,
+    config: Folder = None,
+    progress: ProgressOption = None,
+    **parameters: Unpack[Parameters],
+) -> AbResult:
+    """Say whether B is better than A, worse or the same, with the errors of `Target.ab`.
+
+    Args:
+        a: Settings as ``"NAME=VALUE,…"``, a server, a command that prepares the target, or ``"as-is"``.
+        b: The same.
+        name: The name of the record.
+        target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
+        until_decided: As for `Target.ab`, like the others.
+        duration: The time that it may take in all.
+        same_within_pct: A difference of so much does not matter, in %.
+        figure: The figure that decides.
+        retries: How often a run is made again whose window was lost.
+        results: The folder of the records.
+        config: A file with parameters.
+        progress: A function that gets each `Progress`, or False.
+        parameters: The load, such as ``sessions=16, update_pct=20``.
+
+    """
+    return _target(target, config).ab(
+        a, b, name, until_decided=until_decided, duration=duration, same_within_pct=same_within_pct, figure=figure,
+        retries=retries, results=results, config=config, progress=progress, **parameters,
+    )  # fmt: skip
 
 
 @with_parameters(Parameters)

@@ -8,11 +8,13 @@ from pathlib import Path
 from openslob.analyze.history import History
 from openslob.api.asking import Folder, find_results
 from openslob.api.comparison import ComparisonResult, compare_sides
-from openslob.api.reported import EnduranceResult, LabResult, RepeatedResult, StorageResult
+from openslob.api.reported import AbResult, EnduranceResult, LabResult, RepeatedResult, StorageResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.core.disk import is_there
 from openslob.kinds import runs
+from openslob.kinds.ab import KIND as AB
+from openslob.kinds.ab import record as ab
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance import record as endurance
 from openslob.kinds.endurance.segments import with_figures
@@ -116,6 +118,22 @@ def read_lab(record: Folder = "latest", *, results: Folder = None) -> LabResult:
     """
     found = _one(record, results, LAB)
     return LabResult(lab.load(found.path), found.folder)
+
+
+def read_ab(record: Folder = "latest", *, results: Folder = None) -> AbResult:
+    """Read the record of a comparison in pairs, as `slob ab` makes it.
+
+    Args:
+        record: A path, an id, a name, the beginning of either, or ``latest``.
+        results: The folder of the records; by default that of the command line.
+
+    Raises:
+        SlobError: The record can't be read.
+        UsageError: There is no such record.
+
+    """
+    found = _one(record, results, AB)
+    return AbResult(ab.load(found.path), found.folder)
 
 
 def compare(

@@ -13,6 +13,9 @@ from openslob.api.results import Results
 from openslob.api.run_result import FigureValue, verdict_row
 from openslob.api.table import Cell, Named, Table, as_row
 from openslob.kinds import runs
+from openslob.kinds.ab import KIND as AB
+from openslob.kinds.ab.record import AbRecord
+from openslob.kinds.ab.report import ab_answers, ab_document
 from openslob.kinds.endurance.record import EnduranceRecord
 from openslob.kinds.endurance.report import endurance_document, endurance_headline
 from openslob.kinds.lab.record import LabRecord
@@ -109,6 +112,34 @@ class LabResult(Reported):
 
     def _document(self) -> Document:
         return lab_document(self.record, self.folder)
+
+
+class AbResult(Reported):
+    """A comparison in pairs, as `openslob.ab` and `openslob.read_ab` return it."""
+
+    record: AbRecord
+
+    @property
+    def decision(self) -> str:
+        """Whether B is ``better``, ``worse`` or the ``same``, or that it is ``undecided``."""
+        return self.record.decision
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The result in sentences: the decision, then what is to be known of it."""
+        return tuple(ab_answers(self.record))
+
+    @property
+    def table(self) -> Table:
+        """A row for each figure: its medians on both sides, and the ratio of B to A with its interval."""
+        return Table.of(AB.ratios(self.record))
+
+    def __repr__(self) -> str:
+        """Return the id and the decision."""
+        return f"<Ab {self.record.id}: {self.answers[0]}>"
+
+    def _document(self) -> Document:
+        return ab_document(self.record, self.folder)
 
 
 class LastingResult(Reported):

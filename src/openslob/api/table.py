@@ -9,7 +9,9 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from openslob.analyze.outcome import count_noun
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.extras import install_command
 from openslob.report.notebook import table_html
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ Cell = str | int | float | bool | None
 Value = TypeVar("Value")
 # Rows of a table that a notebook shows.
 MOST_ROWS_SHOWN = 20
+# Names that the text of a table, or of named values, has.
+MOST_NAMES_SHOWN = 4
 
 
 class MissingLibraryError(SlobError, ImportError):
@@ -90,8 +94,10 @@ class Table(Sequence[Mapping[str, Cell]]):
         return pl.DataFrame(series)
 
     def __repr__(self) -> str:
-        """Return the number of rows and the names of the columns."""
-        return f"<Table: {len(self)} rows of {', '.join(self.columns) or 'no columns'}>"
+        """Return the numbers of rows and of columns, and the names of the first ones."""
+        return (
+            f"<Table: {count_noun(len(self), 'row')}, {count_noun(len(self.columns), 'column')}{_first(self.columns)}>"
+        )
 
     def _repr_html_(self) -> str:
         """Return the first rows for a notebook."""
@@ -131,8 +137,8 @@ class Named(Mapping[str, Value], Generic[Value]):
         return self.table().to_polars()
 
     def __repr__(self) -> str:
-        """Return the names."""
-        return f"<{len(self)} {self._what}s: {', '.join(self._values)}>"
+        """Return the number of names, and the first ones."""
+        return f"<{count_noun(len(self), self._what)}{_first(list(self._values))}>"
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook."""
@@ -144,6 +150,11 @@ class Named(Mapping[str, Value], Generic[Value]):
         return list(self._values)
 
 
+def _first(names: Sequence[str]) -> str:
+    shown = (*names[:MOST_NAMES_SHOWN], *(["…"] if len(names) > MOST_NAMES_SHOWN else []))
+    return f": {', '.join(shown)}" if shown else ""
+
+
 def unknown(name: str, what: str, known: Sequence[str]) -> UnknownNameError:
     """Return the error for a name that does not exist, with similar names or all of them."""
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name in each]
@@ -152,7 +163,7 @@ def unknown(name: str, what: str, known: Sequence[str]) -> UnknownNameError:
 
 
 def _missing(library: str) -> MissingLibraryError:
-    return MissingLibraryError(f"{library} is not installed", f"pip install 'openslob[{library}]'")
+    return MissingLibraryError(f"{library} is not installed", install_command(f"openslob[{library}]"))
 
 
 def as_row(value: Any) -> Mapping[str, Cell]:  # noqa: ANN401 - any dataclass

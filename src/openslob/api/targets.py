@@ -24,7 +24,7 @@ from openslob.api.asking import (
 from openslob.api.checking import CheckResult, LoadSummary
 from openslob.api.parameters import Parameters, SweptParameters
 from openslob.api.progress import ProgressOption, Shown, display_for
-from openslob.api.reported import EnduranceResult, RepeatedResult
+from openslob.api.reported import AbResult, EnduranceResult, RepeatedResult
 from openslob.api.results import Results
 from openslob.api.run_result import RunResult
 from openslob.config.resolve import Resolution
@@ -37,6 +37,9 @@ from openslob.engines.managed.base import RUNNING, ManagedServer, ServerSpec, Se
 from openslob.engines.patience import Patience
 from openslob.fleet import hire_crews
 from openslob.kinds import runs
+from openslob.kinds.ab import execute as ab
+from openslob.kinds.ab.execute import AbRequest
+from openslob.kinds.ab.figures import require_end
 from openslob.kinds.endurance import KIND as ENDURANCE
 from openslob.kinds.endurance import execute as endurance
 from openslob.kinds.endurance.execute import EnduranceRequest, SegmentError
@@ -263,6 +266,53 @@ class Target:
             left = format_duration(folder.record.left_s)
             raise SlobError(f"the endurance run was stopped with {left} left", _endure_again(folder.path))
         return EnduranceResult(folder.record, folder.path)
+
+    @with_parameters(Parameters)
+    def ab(
+        self,
+        a: str,
+        b: str,
+        name: str = "ab",
+        *,
+        until_decided: bool = False,
+        duration: float | str = ab.DEFAULT_FOR_S,
+        same_within_pct: float = ab.WITHIN_PCT,
+        figure: str = ab.FIGURE,
+        retries: int = RETRIES,
+        results: Folder = None,
+        config: Folder = None,
+        progress: ProgressOption = None,
+        **parameters: Unpack[Parameters],
+    ) -> AbResult:
+        """Say whether B is better than A, worse or the same, as `slob ab` does: by pairs of runs, each after a restart.
+
+        Args:
+            a: Settings as ``"NAME=VALUE,…"``, a server, a command that prepares this one, or ``"as-is"``.
+            b: The same.
+            name: The name of the record.
+            until_decided: Look after every pair, and end as soon as it is decided.
+            duration: The time that it may take in all, such as ``"10m"``.
+            same_within_pct: A difference of so much does not matter, in %.
+            figure: The figure that decides, such as ``"op_p99_us"``.
+            retries: How often a run is made again whose window was lost.
+            results: The folder of the records; by default that of the command line.
+            config: A file with parameters: slob.toml, slob.conf or pgio.conf.
+            progress: A function that gets each `Progress`, or False to show nothing.
+            parameters: The load, such as ``sessions=16, update_pct=20``.
+
+        Raises:
+            SlobError: It was stopped, or pairs could not be made; what was measured is in its record.
+            UsageError: A side is not understood, a value is not allowed, or the time is too short for a decision.
+
+        """
+        context = self.context(results, config, progress)
+        request = AbRequest(
+            (a, b), self._resolve(parameters, config), name, figure, same_within_pct,
+            parse_seconds("duration", duration, 1.0), until_decided, retries,
+        )  # fmt: skip
+        folder = ab.execute(ab.plan(request, context), context)
+        require_end(folder.record)
+        return AbResult(folder.record, folder.path)
 
     @with_parameters(Parameters)
     def repeat(

@@ -6,7 +6,7 @@ is left out where the printed figures have too few digits for it, and for what o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ from openslob.awr.numbers import Number
 
 COARSE = 0.25  # a ratio whose ends are further than this from it, as a share of it, is not stated
 _NONE = 0.05  # of A: what B prints as 0 is less
+_CUT_NAME = 28  # characters or more to which a text cuts the name of a statistic
+_SQL_ID = 13  # characters of an SQL id, which some texts cut
 SHOWN = 8  # events and statements on a screen
 HEADINGS = ("Kind", "Name", "Figure", "Unit", "A", "B", "B/A", "A/txn", "B/txn", "B/A per txn", "Note")
 LOAD, TIME, STATISTIC, EVENT, STATEMENT, SETTING = "load", "time", "statistic", "event", "SQL", "setting"
@@ -87,7 +89,7 @@ class Difference:
             return ""
         missing = [name for name, figure in zip("AB", self.each, strict=True) if figure is None]
         if missing:
-            return f"not listed in {' and '.join(missing)}"
+            return f"no figure in {' and '.join(missing)}"
         return "printed as 0 in A" if self.each.a and self.each.a.value == 0 else "too few digits for a ratio"
 
 
@@ -161,8 +163,13 @@ def _settings(a: Report, b: Report) -> Iterator[Difference]:
     for kind, (first, second) in (("database", heads), ("parameter", parameters)):
         for name in dict.fromkeys((*first, *second)) if first and second else ():
             texts = first.get(name, ""), second.get(name, "")
-            if texts[0] != texts[1]:
+            if texts[0] != texts[1] and not _is_cut(*texts):
                 yield Difference(SETTING, name, kind, "", texts=texts)
+
+
+def _is_cut(one: str, other: str) -> bool:
+    """Return whether a value is the beginning of the other: a text prints two lines of a long one."""
+    return min(len(one), len(other)) >= _CUT_NAME and (one.startswith(other) or other.startswith(one))
 
 
 def _shown(value: object) -> str:
@@ -195,19 +202,45 @@ def _load_rate(side: _Side, name: str) -> Number | None:
     return side.rate(twin.total if twin else None, printed)
 
 
+def _match(a: Iterable[str], b: Iterable[str], cut: Collection[str]) -> Iterator[tuple[str | None, str | None]]:
+    """Yield the names of both reports in pairs. One of ``cut`` is also the beginning of the only name it can be."""
+    first, second = list(dict.fromkeys(a)), list(dict.fromkeys(b))
+    rest = [name for name in second if name not in set(first)]
+    for name in first:
+        begun = [one for one in rest if (one in cut and name.startswith(one)) or (name in cut and one.startswith(name))]
+        found = name if name in set(second) else begun[0] if len(begun) == 1 else None
+        if found in rest:
+            rest.remove(found)
+        yield name, found
+    yield from ((None, name) for name in rest)
+
+
+def _may_be_cut(names: Callable[[Report], Iterable[str]], *sides: _Side) -> set[str]:
+    """Return the names that fill their columns in a text."""
+    texts = (side.report for side in sides if side.report.format == "text")
+    return {name for report in texts for name in names(report) if len(name) >= _CUT_NAME}
+
+
+def _longer(*names: str | None) -> str:
+    return max((name or "" for name in names), key=len)
+
+
 def _times(a: _Side, b: _Side) -> Iterator[Difference]:
-    for name in dict.fromkeys((*a.report.time_model_s, *b.report.time_model_s)):
-        seconds = (rates.find_time_rate(side.report, name) for side in (a, b))
-        yield _rates(a, b, TIME, name, "time", _SHARE, [one if isinstance(one, Number) else None for one in seconds])
+    cut = _may_be_cut(lambda report: report.time_model_s, a, b)
+    for names in _match(a.report.time_model_s, b.report.time_model_s, cut):
+        seconds = (rates.find_time_rate(side.report, name or "") for side, name in zip((a, b), names, strict=True))
+        both = [one if isinstance(one, Number) else None for one in seconds]
+        yield _rates(a, b, TIME, _longer(*names), "time", _SHARE, both)
 
 
 def _statistics(a: _Side, b: _Side) -> Iterator[Difference]:
-    for name in dict.fromkeys((*a.report.activity, *b.report.activity)):
-        rows = [side.report.activity.get(name) for side in (a, b)]
+    cut = _may_be_cut(lambda report: report.activity, a, b)
+    for names in _match(a.report.activity, b.report.activity, cut):
+        rows = [side.report.activity.get(name or "") for side, name in zip((a, b), names, strict=True)]
         both = [side.rate(row.total, row.per_second) if row else None for side, row in zip((a, b), rows, strict=True)]
         per_txn = (side.per_txn(rate, row.per_transaction if row else None)
                    for side, rate, row in zip((a, b), both, rows, strict=True))  # fmt: skip
-        yield Difference(STATISTIC, name, "rate", _PER_S, Pair(*both), Pair(*per_txn))
+        yield Difference(STATISTIC, _longer(*names), "rate", _PER_S, Pair(*both), Pair(*per_txn))
 
 
 def _events(a: _Side, b: _Side) -> Iterator[Difference]:
@@ -217,12 +250,11 @@ def _events(a: _Side, b: _Side) -> Iterator[Difference]:
     scope = next(shared, None)
     if scope is None:
         return
-    listed = [(event, b.report.event(event.name, scope)) for event in a.report.list_events(scope)]
-    matched = {event.name for _, event in listed if event is not None}
-    others = [(a.report.event(event.name, scope), event) for event in b.report.list_events(scope)
-              if event.name not in matched]  # fmt: skip
-    for first, second in (*listed, *others):
-        name = max((event.name for event in (first, second) if event is not None), key=len)
+    known = [{event.name: event for event in side.report.list_events(scope)} for side in (a, b)]
+    cut = [event.name for some in known for event in some.values() if event.cut]
+    for names in _match(known[0], known[1], cut):
+        first, second = known[0].get(names[0] or ""), known[1].get(names[1] or "")
+        name = _longer(*names)
         both = ((a, first), (b, second))
         time = _rates(a, b, EVENT, name, "time", _SHARE, [side.rate(one.time_s) if one else None for side, one in both])
         yield replace(time, is_idle=any(one.idle for one in (first, second) if one is not None))
@@ -241,18 +273,9 @@ def _sql(a: _Side, b: _Side) -> Iterator[Difference]:
     for name, figures in _STATEMENTS.items():
         lists = [{str(row.cells["SQL Id"]): row for row in side.report.listed.get(name, ()) if "SQL Id" in row.cells}
                  for side in (a, b)]  # fmt: skip
-        pairs: list[tuple[str | None, str | None]] = [(one, _find(lists[1], one)) for one in lists[0]]
-        pairs += [(None, one) for one in lists[1] if one not in {found for _, found in pairs}]
-        for first, second in pairs:
+        for first, second in _match(lists[0], lists[1], [one for some in lists for one in some if len(one) < _SQL_ID]):
             rows = lists[0].get(first or ""), lists[1].get(second or "")
-            yield from _statement(a, b, max((first or "", second or ""), key=len), rows, figures)
-
-
-def _find(listed: Mapping[str, ListedRow], statement: str) -> str | None:
-    if statement in listed:
-        return statement
-    found = [one for one in listed if one.startswith(statement) or statement.startswith(one)]
-    return found[0] if len(found) == 1 else None
+            yield from _statement(a, b, _longer(first, second), rows, figures)
 
 
 def _statement(

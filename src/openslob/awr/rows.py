@@ -150,7 +150,7 @@ def _list_section(name: str, subject: Subject, _events: Sequence[str]) -> Iterat
 def _listed_cell(row: ListedRow, heading: str, section: Section) -> ColumnValue:
     found, unit = row.cells.get(heading), section.columns[heading]
     why = row.why.get(heading, "not printed in this kind of report")
-    if isinstance(found, Number) and (unit == "us" or (unit == "s" and heading in section.quotients)):
+    if isinstance(found, Number) and (unit == "us" or heading.endswith("/exec(s)")):
         return mean_of(found, why, unit)
     return value_of(found, why)
 

@@ -21,6 +21,7 @@ PDB = r"pdb( name)?|con(tainer)?( name)?"  # heading of a container's name
 TEXT = "text"  # in place of a unit
 COUNT, PER_EXECUTION, PER_CENT, PER_S, MB, MB_PER_S = "", "1/execution", "%", "1/s", "MB", "MB/s"
 _UNIT = re.compile(r"\((us|ms|s)\)")
+_COUNTED = re.compile(r"(.*)#(\d)/(\d)")
 _SCALES = {"(k)": 1e3, "(ms)": 1e-3}  # end of a heading -> size of its figures
 
 
@@ -28,8 +29,9 @@ _SCALES = {"(k)": 1e3, "(ms)": 1e-3}  # end of a heading -> size of its figures
 class SectionFigure:
     """A figure, or a text, of a row. ``printed`` are patterns of its heading, tried in order.
 
-    ``PATTERN#1`` is the second of equal headings, which tables have below the names of groups of columns. ``part`` is
-    the place in several figures that are printed in one cell, such as ``28.9/40``.
+    ``PATTERN#1/3`` is the second of exactly three equal headings, which tables have below the names of groups of
+    columns: with another number of them the groups are others. ``part`` is the place in several figures that are
+    printed in one cell, such as ``28.9/40``.
     """
 
     heading: str
@@ -132,7 +134,9 @@ SECTIONS: dict[str, Section] = {
     "sql_elapsed": _statements(
         "Elapsed Time",
         _ELAPSED,
-        _figure("Elapsed/exec(s)", "s", r"elapsed time per exec \(m?s\)", r"elap per exec \(m?s\)", r"elapsed \(s\)#1"),
+        _figure(
+            "Elapsed/exec(s)", "s", r"elapsed time per exec \(m?s\)", r"elap per exec \(m?s\)", r"elapsed \(s\)#1/2"
+        ),
         _figure("% of DB time", PER_CENT, "%total", "db time"),
         _CPU,
         _GETS,
@@ -141,7 +145,7 @@ SECTIONS: dict[str, Section] = {
     "sql_cpu": _statements(
         "CPU",
         _CPU,
-        _figure("CPU/exec(s)", "s", r"cpu per exec \(m?s\)", r"cpu \(s\)#1"),
+        _figure("CPU/exec(s)", "s", r"cpu per exec \(m?s\)", r"cpu \(s\)#1/2"),
         _figure("% of DB CPU", PER_CENT, "%total", "db cpu"),
         _ELAPSED,
         _GETS,
@@ -150,8 +154,8 @@ SECTIONS: dict[str, Section] = {
     "sql_gets": _statements(
         "Gets",
         _GETS,
-        _figure("Gets/exec", PER_EXECUTION, "gets per exec", "gets#1"),
-        _figure("% of gets", PER_CENT, "%total", "gets#2"),
+        _figure("Gets/exec", PER_EXECUTION, "gets per exec", "gets#1/3"),
+        _figure("% of gets", PER_CENT, "%total", "gets#2/3"),
         _ELAPSED,
         _CPU,
         _READS,
@@ -159,8 +163,8 @@ SECTIONS: dict[str, Section] = {
     "sql_reads": _statements(
         "Reads",
         _READS,
-        _figure("Reads/exec", PER_EXECUTION, "(reads|rds) per exec", "reads#1"),
-        _figure("% of reads", PER_CENT, "%total", "reads#2"),
+        _figure("Reads/exec", PER_EXECUTION, "(reads|rds) per exec", "reads#1/3"),
+        _figure("% of reads", PER_CENT, "%total", "reads#2/3"),
         _ELAPSED,
         _CPU,
         _GETS,
@@ -171,12 +175,12 @@ SECTIONS: dict[str, Section] = {
             r"sql ordered by executions( \(global\))?": (
                 _STATEMENT,
                 _EXECUTIONS,
-                _figure("% of executions", PER_CENT, "execs#1"),
+                _figure("% of executions", PER_CENT, "execs#1/2"),
                 _ROWS,
-                _figure("Rows/exec", PER_EXECUTION, "rows per exec", "rows#1"),
+                _figure("Rows/exec", PER_EXECUTION, "rows per exec", "rows#1/2"),
                 _ELAPSED,
-                _figure("Elapsed/exec(s)", "s", r"elap per exec \(m?s\)", r"elapsed \(s\)#1"),
-                _figure("CPU/exec(s)", "s", r"cpu per exec \(m?s\)", r"cpu \(s\)#1"),
+                _figure("Elapsed/exec(s)", "s", r"elap per exec \(m?s\)", r"elapsed \(s\)#1/2"),
+                _figure("CPU/exec(s)", "s", r"cpu per exec \(m?s\)", r"cpu \(s\)#1/2"),
                 *_SHARES,
                 *_ABOUT,
             )
@@ -216,7 +220,7 @@ SECTIONS: dict[str, Section] = {
             "exadata cell server iops statistics - top cells": _of_cells("IOPS", PER_S, "/s"),
             "exadata cell server io mb/s statistics - top cells": _of_cells("MB/s", MB_PER_S, " MB/s"),
             "exadata cell server io latency - top cells": _of_cells("Latency(us)", "us", "(us)", "cell latency"),
-            "exadata os io statistics - top cells": (*_CELL, _figure("% disk busy", PER_CENT, "avg#2")),
+            "exadata os io statistics - top cells": (*_CELL, _figure("% disk busy", PER_CENT, "avg#2/3")),
             "exadata os io latency - top cells": (
                 *_CELL,
                 _figure("Service(us)", "us", "service time"),
@@ -232,27 +236,27 @@ SECTIONS: dict[str, Section] = {
         {
             "flash cache user reads": (
                 _CELL[1],
-                _figure("Read hits", COUNT, "total hits", "total"),
-                _figure("Read hits/s", PER_S, "hits per sec", "per sec"),
-                _figure("OLTP hits", COUNT, "oltp"),
-                _figure("Scan hits", COUNT, "scan", "dw"),
+                _figure("Read hits", COUNT, "total hits#0/2", "total#0/2"),
+                _figure("Read hits/s", PER_S, "hits per sec", "per sec#0/2"),
+                _figure("OLTP hits", COUNT, "oltp#0/2"),
+                _figure("Scan hits", COUNT, "scan#0/2", "dw#0/2"),
                 _figure("Misses", COUNT, "misses ?/? ?partial hits"),
-                _figure("Read hits(MB)", MB, "total hits#1", "total#1"),
-                _figure("Read hits(MB/s)", MB_PER_S, "hit mb/s", "per sec#1"),
+                _figure("Read hits(MB)", MB, "total hits#1/2", "total#1/2"),
+                _figure("Read hits(MB/s)", MB_PER_S, "hit mb/s", "per sec#1/2"),
             ),
             "flash cache user reads efficiency": (
                 _CELL[1],
-                _figure("OLTP hit %", PER_CENT, "%hit"),
-                _figure("Scan hit %", PER_CENT, "%hit#1"),
+                _figure("OLTP hit %", PER_CENT, "%hit#0/3"),
+                _figure("Scan hit %", PER_CENT, "%hit#1/3"),
             ),
             "flash cache user writes": (
                 _CELL[1],
-                _figure("Writes", COUNT, "total", "value"),
-                _figure("Writes/s", PER_S, "total#1", "per sec"),
-                _figure("First writes", COUNT, "first writes", "value#1"),
-                _figure("Overwrites", COUNT, "overwrites", "value#2"),
-                _figure("Writes(MB)", MB, "total#2", "value#4"),
-                _figure("Writes(MB/s)", MB_PER_S, "total#3", "per sec#1"),
+                _figure("Writes", COUNT, "total#0/4", "value#0/8"),
+                _figure("Writes/s", PER_S, "total#1/4", "per sec#0/2"),
+                _figure("First writes", COUNT, "first writes#0/4", "value#1/8"),
+                _figure("Overwrites", COUNT, "overwrites#0/4", "value#2/8"),
+                _figure("Writes(MB)", MB, "total#2/4", "value#4/8"),
+                _figure("Writes(MB/s)", MB_PER_S, "total#3/4", "per sec#1/2"),
             ),
         },
         merges=True,
@@ -344,10 +348,13 @@ def _as_row(table: ReportTable) -> ReportTable:
 @lru_cache(maxsize=1024)  # reports of a version have the same headings
 def _find(columns: tuple[str, ...], figure: SectionFigure) -> int | None:
     for printed in figure.printed:
-        pattern, _, number = printed.partition("#") if printed[-1:].isdigit() else (printed, "", "")
+        counted = _COUNTED.fullmatch(printed)
+        pattern = counted[1] if counted else printed
         found = [at for at, column in enumerate(columns) if re.fullmatch(pattern, plain(column))]
-        if len(found) > int(number or 0):
-            return found[int(number or 0)]
+        if counted and len(found) == int(counted[3]):
+            return found[int(counted[2])]
+        if not counted and found:
+            return found[0]
     return None
 
 

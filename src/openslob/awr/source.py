@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from json import JSONDecoder
 from pathlib import Path
 
 from openslob.awr.html import unwrap
@@ -145,7 +146,7 @@ def recognise(data: bytes, name: str) -> ReportText:
     text = decode(data).replace("\r\n", "\n").replace("\0", " ")
     text = _NO_SIGN.sub(" ", re.sub(r"\r+\n|\r", "\n", text) if "\r" in text else text)
     text = _strip_line_numbers(text, _MARKS)
-    mark = _MARKS.search(text)
+    mark = None if _is_json(text) else _MARKS.search(text)
     if mark is None:
         raise ForeignFileError(f"{name}: not an AWR or Statspack report: {_describe(text)}", _REMEDY)
     kind = _kind(mark)
@@ -160,6 +161,15 @@ def recognise(data: bytes, name: str) -> ReportText:
         kind = ReportKind.AWR_PDB  # the title of the HTML page is the same
     text = _whole_rows(text[mark.start() :], is_html)
     return ReportText(kind, is_html, text, following[1], is_flush=not is_html and _INDENTED.search(text) is None)
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text begins with an object or a list of JSON: the titles of reports in it are values."""
+    try:
+        found, _ = JSONDecoder().raw_decode(text.lstrip())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict | list)
 
 
 def _strip_line_numbers(text: str, title: re.Pattern[str]) -> str:
@@ -303,6 +313,8 @@ def _describe(text: str) -> str:
     """Describe a file that is not a report."""
     if not text.strip():
         return "the file is empty"
+    if _is_json(text):
+        return "the file is JSON"
     if _BASE64.search(text, 0, _MAIL_HEAD):
         return "the file is a mail with base64-encoded content: save the attached report as a file"
     if _ACTIVE.search(text):

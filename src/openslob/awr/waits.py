@@ -134,7 +134,8 @@ def read_histogram(table: ReportTable, builder: ReportBuilder) -> None:
     name, waits = table.index("event"), table.index("total waits", "waits", ".* total waits")
     edges = find_bucket_edges(table.columns)
     rest = next((at for at, column in enumerate(table.columns) if _REST.search(plain(column))), None)
-    if name is None or not edges:
+    ordered = sorted({edge for _, edge in edges})
+    if name is None or not edges or [edge for _, edge in edges] != ordered:  # damaged headings
         builder.cannot_read(table)
         return
     for row in table.rows:

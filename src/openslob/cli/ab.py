@@ -20,20 +20,19 @@ from openslob.cli.common_options import (
 from openslob.cli.console import write, write_document
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Resolved, with_workload
-from openslob.core.errors import SlobError, UndecidedError, VerdictError
+from openslob.core.errors import UndecidedError, VerdictError
 from openslob.core.units import format_duration
 from openslob.kinds.ab.execute import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_WARMUP_S, FIGURE, AbRequest, execute, plan
-from openslob.kinds.ab.figures import is_invalid
+from openslob.kinds.ab.figures import is_invalid, require_end
 from openslob.kinds.ab.record import AbFolder, AbRecord
 from openslob.kinds.ab.report import ab_answers, ab_document
-from openslob.record.model import Status
 
 _SIDE = "Settings as NAME=VALUE,…, a server, a command that prepares the target, or as-is."
 SIDE_A = Annotated[str, typer.Argument(metavar="A", help=_SIDE)]
 SIDE_B = Annotated[str, typer.Argument(metavar="B", help="The same: B is judged against A.")]
 UNTIL = Annotated[
     bool,
-    typer.Option("--until-decided", metavar="", help="Look after every pair, and end as soon as it is decided."),
+    typer.Option("--until-decided", metavar="", help="Look after every pair. It ends as soon as it is decided."),
 ]
 FOR = Annotated[
     float | None,
@@ -46,9 +45,7 @@ SAME = Annotated[
     float,
     typer.Option("--same-within", parser=parse_percent, metavar="PCT", help="A difference of so much does not matter."),
 ]
-FIGURE_OPTION = Annotated[
-    str, typer.Option("--figure", metavar="NAME", help="The figure that decides, such as op_p99_us.")
-]
+FIGURE_OPTION = Annotated[str, typer.Option("--figure", metavar="NAME", help="Figure that decides, such as op_p99_us.")]
 NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the record.")]
 
 
@@ -75,7 +72,7 @@ def ab(
     """Compare two sides in pairs of runs, each after a restart: B is better, worse, the same, or it is undecided.
 
     Exit codes: 0 not worse, 3 worse, 4 undecided.
-    Example: slob ab as-is synchronous_commit=off --until-decided --for 10m --update-pct 50
+    Example: slob ab as-is synchronous_commit=off --until-decided --update-pct 50
     """
     limit_s = seconds or DEFAULT_FOR_S
     request = AbRequest((a, b), resolved.parameters, name, figure, same_within, limit_s, until_decided, retries)
@@ -94,10 +91,7 @@ def _print(folder: AbFolder, json: bool, whole: bool) -> None:
 
 def judge(record: AbRecord) -> None:
     """Raise the error with the exit code: 1 if it was stopped or failed, 3 if B is worse, 4 if it is undecided."""
-    if record.status is Status.FAILED:
-        raise SlobError(next(iter(record.errors), "the comparison failed"))
-    if record.status is Status.INTERRUPTED:
-        raise SlobError("the comparison was stopped before its end")
+    require_end(record)
     answer = ab_answers(record)[0]
     if is_invalid(record) or record.decision == "undecided":
         raise UndecidedError(answer)

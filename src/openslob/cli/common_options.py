@@ -132,7 +132,8 @@ REQUIRE = Annotated[
     typer.Option(
         metavar="VERDICT",
         autocompletion=verdicts,
-        help="valid, read, undisturbed or a verdict: exit with 3 if it fails, 4 if it is unknown; repeatable.",
+        help="Exit with 3 if this verdict fails. Exit with 4 if it is unknown; valid, read and undisturbed are all of "
+        "their group; repeatable.",
     ),
 ]
 BLOCK_SIZE = Annotated[int, typer.Option(parser=parse_block_size, metavar="SIZE", help="Size of the random reads.")]

@@ -53,13 +53,13 @@ B = Annotated[
 FORMAT = Annotated[CompareFormat, typer.Option("--format", "-f", help="How to print the comparison.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
 ANYWAY = Annotated[
-    bool, typer.Option("--anyway", metavar="", help="Compare even if conditions differ, and list the differences.")
+    bool, typer.Option("--anyway", metavar="", help="Compare even if conditions differ. The differences are listed.")
 ]
 MAY_DIFFER = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME",
-        help="Allow this condition to differ, such as cache_bytes or engine.settings; repeatable, or a,b,c.",
+        help="Allow this to differ, such as cache_bytes. engine.settings allows all settings; repeatable, or a,b,c.",
     ),
 ]
 FAIL_IF = Annotated[
@@ -67,14 +67,14 @@ FAIL_IF = Annotated[
     typer.Option(
         metavar="CONDITION",
         autocompletion=completion.figures,
-        help="Exit with 3 if the change meets this condition, such as 'ops_per_s < -10%', with 4 if that is undecided.",
+        help="Exit with 3 if the change is so: ops_per_s < -10%. Exit with 4 if that is undecided.",
     ),
 ]
 THRESHOLDS = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A TOML file of such conditions: ops_per_s = '< -10%'.")
 ]
 SEE = Annotated[
-    float, typer.Option(parser=parse_percent, metavar="PCT", help="Say how many runs would show a change of so much.")
+    float, typer.Option(parser=parse_percent, metavar="PCT", help="Say how many runs would show this change.")
 ]
 SPREAD = Annotated[
     str | None,

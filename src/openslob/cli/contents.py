@@ -102,7 +102,7 @@ USUAL: Mapping[str, Usual] = {
     ),
     "slob check": Usual(
         {
-            "SERVER": "--target --engine --ask-password",
+            "SERVER": "--target --ask-password",
             "FOR": "--mode --sessions --drivers",
             "PROVE": "--prove --output",
             "RESULT": "--json",
@@ -112,19 +112,19 @@ USUAL: Mapping[str, Usual] = {
     "slob ab": Usual(
         {
             "SERVER": "--target",
-            "LOAD": "--sessions --update-pct --mode",
-            "TIME": "--until-decided --for --run-time --warmup",
+            "LOAD": "--sessions --update-pct",
+            "TIME": "--until-decided --for --run-time",
             "RESULT": "--same-within --figure --inconclusive --name --json",
         },
         ("slob ab before after --until-decided --for 10m", "slob ab './use old' './use new' --target q1 --for 20m"),
     ),
     "slob lab": Usual(
         {
-            "SERVER": "--target --engine",
-            "SETTINGS": "--ready --precision",
+            "SERVER": "--target",
+            "SETTINGS": "--ready",
             "LOADS": "--loads --sessions --cache",
             "TIME": "--for --dry-run --resume",
-            "RESULT": "--name --json",
+            "RESULT": "--name",
         },
         ("slob lab work_mem=64MB --for 20m --dry-run", "slob lab --ready list"),
     ),
@@ -139,7 +139,7 @@ USUAL: Mapping[str, Usual] = {
     ),
     "slob observe": Usual(
         {
-            "SERVER": "--target --engine --ask-password",
+            "SERVER": "--target --ask-password",
             "LOAD": "--workload --scale --clients",
             "TIME": "--for",
             "RESULT": "--name --require --all --json",
@@ -148,10 +148,10 @@ USUAL: Mapping[str, Usual] = {
     ),
     "slob watch": Usual(
         {
-            "SERVER": "--target --ask-password",
+            "SERVER": "--target",
             "SHOW": "--filter --sort --top",
             "TIME": "--interval --count --every --for",
-            "RESULT": "--record --csv --json",
+            "RESULT": "--record --json",
         },
         ("slob watch --target q1 --interval 5s --record", "slob watch --every 15m --for 3d --run '--sessions 8'"),
     ),
@@ -166,7 +166,7 @@ USUAL: Mapping[str, Usual] = {
     ),
     "slob failover": Usual(
         {
-            "SERVERS": "--target --engine --nodes --synchronous",
+            "SERVERS": "--target --nodes --synchronous",
             "OUTAGES": "--cycles --on-outage --repair",
             "LOAD": "--sessions --rate",
             "RESULT": "--name --require --json",
@@ -177,7 +177,7 @@ USUAL: Mapping[str, Usual] = {
         {
             "GATE": "--fail-if --thresholds --baseline --inconclusive",
             "CONDITIONS": "--anyway --may-differ",
-            "PRECISION": "--see --spread",
+            "PRECISION": "--see",
             "RESULT": "--all --format --results",
         },
         ("slob compare 11 12", "slob compare latest --baseline main --fail-if 'pio_read_per_s < -5%'"),

@@ -79,9 +79,7 @@ ENGINE = Annotated[
 VERSION = Annotated[str | None, typer.Option(metavar="N", help="Major version of the server that is made.")]
 SERVER = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="A managed server to crash instead of one that is made for it; --kind kill only."
-    ),
+    typer.Option(metavar="NAME", help="A managed server to crash. Without it, one is made; --kind kill only."),
 ]
 CONTROL = Annotated[
     str | None,

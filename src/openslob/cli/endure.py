@@ -49,7 +49,7 @@ RESUME = Annotated[
     typer.Option(
         metavar="RECORD",
         autocompletion=records,
-        help="Go on with this endurance run (a folder, an id, latest) for the time that is left.",
+        help="Go on with this run for the time that is left. It is a folder, an id or latest.",
     ),
 ]
 NAME = Annotated[
@@ -67,8 +67,8 @@ class Probing(StrEnum):
 PROBE = Annotated[
     Probing | None,
     typer.Option(
-        help="Whether a quarter of the sessions rest by turns for some 20 s after the load, which tells a cap from "
-        "requests that take longer; no figure includes that time. [default: on]"
+        help="Whether sessions rest by turns for 20 s after the load. A quarter of them at a time: that tells a "
+        "cap from requests that take longer, and no figure includes it. Default: on."
     ),
 ]
 

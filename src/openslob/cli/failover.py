@@ -50,14 +50,14 @@ NODES = Annotated[
     int | None,
     typer.Option(
         metavar="N", min=3, max=9, show_default=False,
-        help="Make a cluster of so many nodes, of which one is killed, instead of a pair.",
+        help="Make a cluster of so many nodes instead of a pair. One of them is killed.",
     ),
 ]  # fmt: skip
 ON_OUTAGE = Annotated[
     str | None,
     typer.Option(
         metavar="COMMAND",
-        help="What makes the outage of servers of your own, and lets another one take over (default: you do it).",
+        help="What makes the outage of your own servers. It lets another one take over; default: you do it.",
     ),
 ]
 REPAIR = Annotated[
@@ -69,7 +69,7 @@ CYCLES = Annotated[
 SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Sessions that commit.")]
 RATE = Annotated[
     float | None,
-    typer.Option(min=0.1, max=10**9, metavar="N", help="Commits per second of all (default: as fast as they can)."),
+    typer.Option(min=0.1, max=10**9, metavar="N", help="Commits per second of all; default: as fast as they can."),
 ]
 BEFORE = Annotated[
     float,

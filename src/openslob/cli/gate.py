@@ -56,6 +56,6 @@ INCONCLUSIVE = Annotated[
         envvar=INCONCLUSIVE_VARIABLE,
         metavar="pass|fail",
         callback=_choose,
-        help="Exit with 0 or with 3, instead of 4, if a condition is undecided.",
+        help="Exit with 0 (pass) or 3 (fail) instead of 4. 4 is for what is undecided.",
     ),
 ]

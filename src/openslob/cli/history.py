@@ -58,8 +58,8 @@ FAIL = Annotated[
         metavar="N",
         min=LEAST_PART,
         max=1_000_000,
-        help="Exit with 3 if a figure became worse with one of the last N runs, with 4 if that is undecided; a change "
-        "shows in its third run.",
+        help="Exit with 3 if a figure became worse with one of the last N runs, with 4 if that is unknown of one; a "
+        "change shows in its third run.",
     ),
 ]
 FORMAT = Annotated[HistoryFormat, typer.Option("--format", "-f", help="How to print the history.")]
@@ -113,14 +113,16 @@ def _judge(found: list[History], last: int) -> None:
         raise VerdictError("; ".join(change_sentence(each) for each in worse))
     for step in (step for one in found for step in one.early if step.worse):
         notify(early_sentence(step))
-    unchecked = [each for each in found if not each.can_fail(last)]
-    if len(unchecked) == len(found):
-        raise UndecidedError(
-            f"whether a figure became worse is unknown: that takes {LEAST_RUNS} runs of a load with the figure, one "
-            f"of them among the last {last}, that do not only drift"
-        )
-    for each in unchecked:
-        notify(f"not checked, because too few runs have a figure, or it drifts: {each.words} on {each.server}")
+    for each in found:
+        if not each.is_long:
+            notify(f"not checked, because it has fewer than {LEAST_RUNS} runs: {each.words} on {each.server}")
+    long = [each for each in found if each.is_long]
+    if not long:
+        raise UndecidedError(f"whether a figure became worse is unknown: that takes {LEAST_RUNS} runs of a load")
+    if unknown := [(one, *each) for one in long for each in one.undecided(last).items()]:
+        one, figure, why = unknown[0]
+        more = f"; and {len(unknown) - 1} more" if unknown[1:] else ""
+        raise UndecidedError(f"whether {figure} became worse is unknown: {why} ({one.words} on {one.server}){more}")
 
 
 def _draw(path: Path, found: list[History], theme: PictureTheme) -> None:

@@ -74,7 +74,11 @@ PAIRS = Annotated[
     ),
 ]  # fmt: skip
 LOADS = Annotated[
-    str | None, typer.Option(metavar="LOAD,…", help="Loads of every setting, instead of those where it can matter.")
+    str | None,
+    typer.Option(
+        metavar="LOAD,…",
+        help="Run every setting under these loads. By default, each is run under those where it can matter.",
+    ),
 ]
 CACHE = Annotated[
     int | None,
@@ -99,7 +103,7 @@ RESUME = Annotated[
     str | None,
     typer.Option(
         metavar="RECORD", autocompletion=records,
-        help="Go on with this lab (a folder, an id, latest) for the rest of its time, or for --for.",
+        help="Go on with this lab for the rest of its time. With --for, for that time; a folder, an id, latest.",
     ),
 ]  # fmt: skip
 NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the lab.")]

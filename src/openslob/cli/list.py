@@ -17,7 +17,7 @@ from openslob.cli.console import columns, notify, write
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import parse_duration
 from openslob.kinds.listing import Shown, chosen, kinds_of, overview, render_list
-from openslob.record import finding, numbers
+from openslob.record import finding
 from openslob.record.finding import Listed
 
 # With the heading and what is said below it, a screen of 24 lines.
@@ -80,10 +80,7 @@ def _numbers(results: Path, found: Sequence[Listed]) -> dict[str, int]:
     """Return the numbers of these records, and give them to new ones; none if they can't be read, which is said."""
     listed = {each.entry.id for each in finding.whole(found)}
     try:
-        known = numbers.known(results)
-        there = reversed(finding.newest_names(results))
-        given = numbers.give(results, [name for name in there if name in known or finding.at(results / name)])
-        return {name: number for name, number in given.items() if name in listed}
+        return {name: number for name, number in finding.give_numbers(results).items() if name in listed}
     except SlobError as error:
         notify(str(error))
         return {}

@@ -17,6 +17,7 @@ from openslob.cli.completion import records
 from openslob.cli.console import notify, write
 from openslob.cli.screen import is_ascii, is_coloured, why_no_screen
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.extras import install_command
 from openslob.kinds.contract import list_followable
 from openslob.live.screen.canvas import Signs
 from openslob.live.screen.playhead import SPEEDS
@@ -133,7 +134,7 @@ def _serve(
         if (error.name or "").startswith("openslob"):
             raise
         why = f"slob live --web needs the Python package {error.name}, which is not installed"
-        raise SlobError(why, "pip install 'openslob[web]'") from error
+        raise SlobError(why, install_command("openslob[web]")) from error
     place = Where.parse(*where)
 
     def ready(address: str) -> None:

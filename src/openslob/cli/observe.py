@@ -62,15 +62,13 @@ WORKLOAD = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="A ready-made workload on tables of its own: tpcb, tpcb-select, tpcb-simple-update (pgbench), or "
+        help="A ready-made workload on its own tables, such as tpcb. tpcb, tpcb-select, tpcb-simple-update (pgbench), "
         "oltp-read-write, oltp-read-only, oltp-point-select, oltp-update-index, … (sysbench).",
     ),
 ]
 SCALE = Annotated[
     int,
-    typer.Option(
-        min=1, max=100_000, callback=rehearsal.units, help="Size of a ready-made workload, in units of 100,000 rows."
-    ),
+    typer.Option(min=1, max=100_000, callback=rehearsal.units, help="Size of a ready-made workload, in 100,000 rows."),
 ]
 CLIENTS = Annotated[int, typer.Option(min=1, max=10_000, help="Connections of a ready-made workload.")]
 KEEP = Annotated[bool, typer.Option("--keep", metavar="", help="Leave the tables of a ready-made workload there.")]

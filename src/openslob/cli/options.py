@@ -61,7 +61,7 @@ TARGET = Annotated[
     str,
     typer.Option(
         "--target", envvar=TARGET_VARIABLE, metavar="URL|NAME[,…]", show_default=True, autocompletion=servers,
-        help="Server: a URL or a managed server's name; several: the instances of one cluster.",
+        help="URL, or name of a managed server; several: the instances of one cluster.",
         rich_help_panel="Target",
     ),
 ]  # fmt: skip

@@ -42,7 +42,7 @@ def parse_limit(text: str) -> float:
 
 
 PATH = Annotated[
-    Path, typer.Argument(metavar="[PATH]", help="A directory for a test file, or a file or device, which is only read.")
+    Path, typer.Argument(metavar="[PATH]", help="A directory for a test file, or a file or device to read.")
 ]
 SIZE = Annotated[
     int,
@@ -52,11 +52,11 @@ SIZE = Annotated[
 ]
 LIMIT = Annotated[
     float,
-    typer.Option(parser=parse_limit, metavar="TIME", help="Highest latency of the small reads: 500us, 20ms, none."),
+    typer.Option(parser=parse_limit, metavar="TIME", help="Highest latency of the reads: 500us, none."),
 ]
 AT = Annotated[str, typer.Option(metavar="p99|mean", help="Which latency the limit applies to.")]
 BUFFERED = Annotated[
-    bool, typer.Option("--buffered", metavar="", help="Read through the page cache, which is then part of the result.")
+    bool, typer.Option("--buffered", metavar="", help="Read through the page cache. It is then part of the result.")
 ]
 VERIFY = Annotated[
     bool, typer.Option("--verify", metavar="", help="Also measure with the checksum of every block verified.")
@@ -72,7 +72,9 @@ REPEATS = Annotated[
 ]
 RUN_TIME = Annotated[
     float,
-    typer.Option(parser=at_least(0.5), metavar=DURATION, help="Length of each step, after a ramp of a quarter of it."),
+    typer.Option(
+        parser=at_least(0.5), metavar=DURATION, help="Length of each step. A ramp of a quarter of it comes first."
+    ),
 ]
 IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, max=65_536, help="Random requests in flight.")]
 

@@ -35,12 +35,13 @@ from openslob.report.text import render
 
 IO_ENGINE = Annotated[IoEngine, typer.Option(help="I/O interface of the requests; slob never falls back to another.")]
 IN_FLIGHT = Annotated[
-    int, typer.Option(metavar="N", min=1, max=256, help="Concurrent reads: fio's requests, processes, sessions.")
+    int,
+    typer.Option(metavar="N", min=1, max=256, help="Concurrent reads. They are fio's requests, processes or sessions."),
 ]
 RUN_TIME = Annotated[
     float,
     typer.Option(
-        parser=at_least(1), metavar=DURATION, help="Length of each measurement, after a ramp of a quarter of it."
+        parser=at_least(1), metavar=DURATION, help="Length of each measurement. A ramp of a quarter of it comes first."
     ),
 ]
 REPEATS = Annotated[
@@ -50,7 +51,7 @@ REPEATS = Annotated[
         min=1,
         max=1000,
         callback=rehearsal.repeats,
-        help="Repeats of all measurements, each in a new random order.",
+        help="Repeats of all measurements. Each is in a new random order.",
     ),
 ]
 SCALE = Annotated[
@@ -62,7 +63,9 @@ ENGINES = Annotated[
 ]
 UPDATES = Annotated[
     int,
-    typer.Option("--update-pct", metavar="PCT", min=1, max=100, help="Share of updates, for contenders that update."),
+    typer.Option(
+        "--update-pct", metavar="PCT", min=1, max=100, help="Share of updates. It is for contenders that update."
+    ),
 ]
 UNIT = Annotated[
     int,

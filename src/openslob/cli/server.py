@@ -54,7 +54,9 @@ ENGINE = Annotated[
 VERSION = Annotated[str | None, _setting("version", "N", "Major version (new server: the latest installed).")]
 BIN_DIR = Annotated[
     Path | None,
-    _setting("bin_dir", "DIR", "Directory of the server's programs, instead of those found.", resolve_path=True),
+    _setting(
+        "bin_dir", "DIR", "Directory of the server's programs. Without it, those that are found.", resolve_path=True
+    ),
 ]
 DATA_DIR = Annotated[
     Path | None, _setting("data_dir", "DIR", "Directory for the data, empty or new.", resolve_path=True)
@@ -77,7 +79,7 @@ MAX_SESSIONS = Annotated[
     int | None, _setting("max_sessions", "N", "Maximum sessions of a run (new server: 320).", max=100_000)
 ]
 STANDBY_OF = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Create a standby, a read-only copy of this managed server.")
+    str | None, typer.Option(metavar="NAME", help="Create a standby: a read-only copy of this server.")
 ]
 HUGE_PAGES = Annotated[bool | None, _setting("huge_pages", "", "Reserve huge pages for the cache (needs root).")]
 

@@ -21,8 +21,12 @@ from openslob.report.format import INDENT, WIDTH, pairs, wrap
 _COMMON = frozenset({"help", "help_all", "quiet", "verbose", "color", "config", "profile"})
 # A line that is longer than this is hard to read.
 _WIDEST = 100
+# Lines of a screen: as many examples are shown as there is room for, and one at the least.
+_SCREEN = 24
 _EXAMPLE = re.compile(r"\s*Examples?: (.+)$", re.MULTILINE)
 _DEFAULT = re.compile(r"[Dd]efault: ((?:[^;.]|\.(?=\d))+)\.?$")
+# What is in brackets and longer is in the whole help.
+_ASIDE = re.compile(r" \((?!default|new)[^()]{30,}\)")
 # The end of the first statement of a help text, which is not in brackets.
 _END = re.compile(r"[.;](?:\s|$)(?![^()]*\))")
 _MORE = (
@@ -87,10 +91,18 @@ def command_help(command: Any, ctx: Any) -> str:  # noqa: ANN401 - typer's own
         lines += [heading] * bool(heading and group)
         lines += pairs(group, _width(), widest) if group else []
     examples += usual.examples if usual else ()
-    lines += ["EXAMPLES" if len(examples) > 1 else "EXAMPLE", *(f"{INDENT}{each}" for each in examples)]
+    lines += _show_examples(examples, _SCREEN - len(lines) - 1)
     return _paint(
         [*lines, f"All {len(options)} options: {ctx.command_path} --help-all; here, defaults are in brackets."]
     )
+
+
+def _show_examples(examples: Sequence[str], room: int) -> list[str]:
+    """Return as many examples under a heading as there are lines for; if that is one, beside it."""
+    shown = examples[: max(1, room - 1)]
+    if room < 2 + len(shown[1:]) or not shown[1:]:
+        return [f"EXAMPLE{INDENT}{each}" for each in shown[:1]]
+    return ["EXAMPLES", *(f"{INDENT}{each}" for each in shown)]
 
 
 def _usage(command: Any, ctx: Any) -> list[str]:  # noqa: ANN401
@@ -119,7 +131,7 @@ def _row(option: Any) -> tuple[str, str]:  # noqa: ANN401
 def _gist(param: Any) -> str:  # noqa: ANN401
     """Return the first statement of a parameter's help, and its default."""
     text = " ".join((param.help or "").split())
-    said = _END.split(text, maxsplit=1)[0]
+    said = _END.split(_ASIDE.sub("", text), maxsplit=1)[0]
     value = param.default.value if isinstance(param.default, Enum) else param.default
     found = _DEFAULT.search(text)
     default = found[1] if found else str(value) if isinstance(value, str | int | float) else ""

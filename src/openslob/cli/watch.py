@@ -66,11 +66,13 @@ FILTER = Annotated[
     list[str] | None,
     typer.Option(
         "--filter", metavar="EVENT|CLASS",
-        help="Show the wait events whose name or class has this text in it, or is like this pattern, such as 'IO:*'; "
+        help="Only wait events with this text in name or class. Or like a pattern, such as 'IO:*'; "
         "can be repeated.",
     ),
 ]  # fmt: skip
-SORT = Annotated[Sort, typer.Option(help="Order of wait events: time spent in them, their count, or their mean wait.")]
+SORT = Annotated[
+    Sort, typer.Option(help="Order of wait events. By time spent in them, their count, or their mean wait.")
+]
 TOP = Annotated[
     int | None,
     typer.Option(
@@ -78,7 +80,7 @@ TOP = Annotated[
     ),
 ]
 RECORD = Annotated[
-    bool, typer.Option("--record", metavar="", help="Write what is read into a record, which other commands read.")
+    bool, typer.Option("--record", metavar="", help="Write a record. Other commands then show what was read.")
 ]
 NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the record.")]
 CSV = Annotated[bool, typer.Option("--csv", metavar="", help="Print CSV: a row for each figure of each interval.")]
@@ -91,14 +93,14 @@ EVERY = Annotated[
     float | None,
     typer.Option(
         "--every", parser=at_least(LEAST_EVERY_S), metavar=DURATION, rich_help_panel=_PANEL,
-        help="Make the same run again and again, one at this interval, such as 15m, instead of watching.",
+        help="Make the same run at this interval, such as 15m. It replaces watching.",
     ),
 ]  # fmt: skip
 FOR = Annotated[
     float | None,
     typer.Option(
         "--for", parser=at_least(5), metavar=DURATION, rich_help_panel=_PANEL,
-        help="How long to make runs, such as 3d (default: until Ctrl-C); --count gives their number instead.",
+        help="How long to make runs, such as 3d; default: until Ctrl-C. --count gives their number instead.",
     ),
 ]  # fmt: skip
 RUN = Annotated[

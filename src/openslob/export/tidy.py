@@ -17,6 +17,7 @@ from openslob.analyze.curves.series import PointSet, Series
 from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import SlobError
+from openslob.core.extras import install_command
 from openslob.core.method import OpKind
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS
@@ -149,7 +150,7 @@ def as_json(document: object) -> str:
 def require_parquet() -> None:
     """Raise SlobError when the library for Parquet is not installed: before anything is read for it."""
     if not find_spec("pyarrow"):
-        raise SlobError("Parquet needs pyarrow, which is not installed", "pip install 'openslob[parquet]'")
+        raise SlobError("Parquet needs pyarrow, which is not installed", install_command("openslob[parquet]"))
 
 
 def as_parquet(rows: Sequence[Mapping[str, Cell]]) -> bytes:

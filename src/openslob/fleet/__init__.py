@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from openslob.analyze.outcome import count_noun
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.extras import install_command
 from openslob.kinds.run.crew import Hire, local_crew
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def hire_drivers(
         if (error.name or "").startswith("openslob"):
             raise
         why = f"many drivers need the Python package {error.name}, which is not installed"
-        raise SlobError(why, "pip install 'openslob[distributed]'") from error
+        raise SlobError(why, install_command("openslob[distributed]")) from error
     with hiring.hire_drivers(drivers, Tls(ca_file, cert, key)) as fleet:
         yield fleet
 

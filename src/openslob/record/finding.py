@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -211,6 +211,29 @@ def _numbered(wanted: str, results: Path, kinds: Collection[AnyKind]) -> Found |
     if found.kind not in kinds:
         raise _other_kind(wanted, found.kind, kinds)
     return found
+
+
+def shortest(folder: Path) -> str:
+    """Return the shortest word that names a record of its folder of records for good: its number, or else its id.
+
+    It gets a number if it has none, as do the older ones before it.
+    """
+    results = folder.parent
+    try:
+        word = str(give_numbers(results)[folder.name])
+        found = _numbered(word, results, every_kind())
+    except (SlobError, KeyError):  # no number, one that is also a name, or damaged numbers
+        return folder.name
+    return word if found else folder.name
+
+
+def give_numbers(results: Path) -> Mapping[str, int]:
+    """Return the number of each record's folder; those without one get the next, the older ones first.
+
+    SlobError if they can't be read.
+    """
+    known, there = numbers.known(results), reversed(newest_names(results))
+    return numbers.give(results, [name for name in there if name in known or at(results / name)])
 
 
 def _has_name(folder: Path, wanted: str) -> bool:

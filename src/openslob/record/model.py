@@ -13,7 +13,7 @@ History of the format, newest first:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
@@ -90,6 +90,18 @@ class DocumentModel(RecordModel):
         status: Status
         started_at: str
         openslob_version: str
+
+    @model_validator(mode="after")
+    def _is_whole(self, info: ValidationInfo) -> Self:
+        """Raise ValueError if a record that is read lacks what follows from its other parts."""
+        if info.context is READ:
+            for lack in self.find_lacks():
+                raise ValueError(lack)
+        return self
+
+    def find_lacks(self) -> Iterator[str]:
+        """Yield what a record that is read must have because of its other parts, and has not."""
+        return iter(())
 
 
 class Figure(RecordModel):
@@ -274,21 +286,24 @@ class RunRecord(DocumentWithFigures):
     notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _is_whole(self, info: ValidationInfo) -> Self:
-        """Raise ValueError if a record that is read has not what follows from its other parts."""
+    def _is_a_load(self, info: ValidationInfo) -> Self:
         if self.kind is RecordKind.RUN:
             require_load(self.spec, info, "spec.")
-        if info.context is READ and self.window is not None:
-            if not self.summary:
-                raise ValueError("it has a window and no summary")
-            if self.value("ops_total") and not self.latency:
-                raise ValueError("it has operations and no latency")
-            if self.latency and any(self.spec.get(name) for name in _RATES) and not self.response:
-                raise ValueError("it has a given rate and no response times")
-            for kind, figure in _COUNTED.items():
-                if self.value(figure) and kind not in self.latency:
-                    raise ValueError(f"it has operations of the kind {kind}, and no latency of them")
         return self
+
+    def find_lacks(self) -> Iterator[str]:
+        """Yield what a run that has a window must have, and has not."""
+        if self.window is None:
+            return
+        if not self.summary:
+            yield "it has a window and no summary"
+        if self.value("ops_total") and not self.latency:
+            yield "it has operations and no latency"
+        if self.latency and any(self.spec.get(name) for name in _RATES) and not self.response:
+            yield "it has a given rate and no response times"
+        for kind, figure in _COUNTED.items():
+            if self.value(figure) and kind not in self.latency:
+                yield f"it has operations of the kind {kind}, and no latency of them"
 
     @property
     def relative(self) -> str:

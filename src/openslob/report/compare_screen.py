@@ -15,7 +15,7 @@ from openslob.analyze.curves.series import axes_for
 from openslob.analyze.differences import Difference, Outcome, Shows
 from openslob.analyze.intervals import MOST_RUNS
 from openslob.analyze.outcome import count_noun
-from openslob.analyze.verdict_registry import INVALIDATING, Severity, row_of
+from openslob.analyze.verdict_registry import Severity, invalidates, row_of
 from openslob.report.comparison import (
     at_point,
     change_cells,
@@ -49,9 +49,9 @@ _LABELS = {
     **_RATES,
     "lio_per_s": "cached reads/s",
     "engine_read_latency_us": "read latency",
-    "iops_per_db_cpu": "reads per DB CPU second",
+    "iops_per_db_cpu": "reads per CPU second",
     "iops_per_foreground_cpu": "reads per foreground CPU second",
-    "lio_per_db_cpu": "cached reads per DB CPU second",
+    "lio_per_db_cpu": "cached reads per CPU second",
     "cost_per_million_reads": "cost of 1M reads",
     "cost_per_million_logical_reads": "cost of 1M cached reads",
 }
@@ -96,6 +96,7 @@ class _Named:
 
     a: str
     b: str
+    verb: str = " does"
 
     @classmethod
     def of(cls, comparison: Comparison) -> _Named:
@@ -132,9 +133,17 @@ def _common(points: Sequence[Point], name: str) -> str:
     return values.pop() if len(values) == 1 else ""
 
 
-def _answer(comparison: Comparison, named: _Named) -> str:
-    """Return how much B does against A, and what shows that it does."""
-    found = _rate(main_differences(comparison))
+def rate_sentence(comparison: Comparison, rate: str) -> str:
+    """Return the answer of a comparison for a screen that does not say what A and B are; by this rate, if known."""
+    if _rate(main_differences(comparison), rate) is None:
+        return "The two values are not compared: no rate is known of both."
+    text = _answer(comparison, _Named(comparison.name_a, comparison.name_b, ":"), rate)
+    return text[:1].upper() + text[1:]
+
+
+def _answer(comparison: Comparison, named: _Named, first: str = "") -> str:
+    """Return how much B does against A, and what shows that it does; by the rate ``first``, if it is known."""
+    found = _rate(main_differences(comparison), first)
     if found is None:
         return "No rate is known of both sides, so which of them does more is unknown."
     means = found.a.mean, found.b.mean
@@ -143,18 +152,19 @@ def _answer(comparison: Comparison, named: _Named) -> str:
     return f"{_size(found.pct or 0.0, _RATES[found.figure], named)}{mean}{values}. {_proof(found, comparison)}"
 
 
-def _rate(differences: Mapping[str, Difference]) -> Difference | None:
+def _rate(differences: Mapping[str, Difference], first: str = "") -> Difference | None:
     """Return the difference in the rate that is the answer; None if no rate is known of both sides."""
-    return next((found for name in _RATES if (found := differences.get(name)) and found.pct is not None), None)
+    names = sorted(_RATES, key=lambda name: name != first)
+    return next((found for name in names if (found := differences.get(name)) and found.pct is not None), None)
 
 
 def _size(pct: float, noun: str, named: _Named) -> str:
     ratio = 1 + pct / 100
     if _is_multiple(pct):
-        return f"{named.b} does {_times(ratio)} × the {noun} of {named.a}"
+        return f"{named.b}{named.verb} {_times(ratio)} × the {noun} of {named.a}"
     if not round(pct, 1):
-        return f"{named.b} does as many {noun} as {named.a}"
-    return f"{named.b} does {_fewer_or_more(pct)} {noun} than {named.a}"
+        return f"{named.b}{named.verb} as many {noun} as {named.a}"
+    return f"{named.b}{named.verb} {_fewer_or_more(pct)} {noun} than {named.a}"
 
 
 def _is_multiple(pct: float) -> bool:
@@ -220,7 +230,7 @@ def _invalid(comparison: Comparison, named: _Named) -> Iterator[str]:
     runs = [sum(len(getattr(pair, side).record_ids) for pair in comparison.pairs) for side in ("a", "b")]
     for (name, failed), count in zip(_failed(comparison, named), runs, strict=True):
         side = name if count == 1 else f"a run of {name}"
-        reasons = [why for name, why in failed.items() if name in INVALIDATING]
+        reasons = [why for name, why in failed.items() if invalidates(name)]
         if reasons:
             first = reasons[0].partition(". ")[0].rstrip(".")
             more = f" ({len(reasons) - 1} more)" if reasons[1:] else ""

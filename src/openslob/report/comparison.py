@@ -28,7 +28,7 @@ from openslob.report.document import (
     TitleOfSeveral,
     plain_paragraphs,
 )
-from openslob.report.format import MISSING, number, quantity, shorten
+from openslob.report.format import MISSING, number, per_second, quantity, shorten
 from openslob.report.record_view import REACHED_DEVICE
 
 _MOST_POINTS_NAMED = 8
@@ -287,9 +287,7 @@ def figure_label(name: str, physical: bool) -> str:
 
 def figure_text(value: float | None, unit: str) -> str:
     """Format a value with its unit."""
-    if value is None or not unit.endswith("/s"):
-        return quantity(value, unit)
-    return f"{quantity(value, unit.removesuffix('/s').removeprefix('1'))}/s"
+    return per_second(value, unit) if unit.endswith("/s") else quantity(value, unit)
 
 
 def _sides(comparison: Comparison) -> list[tuple[str, str]]:

@@ -206,6 +206,13 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{number(value)} {unit}".rstrip()
 
 
+def per_second(value: float | None, unit: str) -> str:
+    """Format a rate with its unit. Seconds per second are a number: of CPUs, or of sessions at work."""
+    if value is None or unit == "s/s":
+        return number(value)
+    return f"{quantity(value, unit.removesuffix('/s').removeprefix('1'))}/s"
+
+
 def pairs(rows: Sequence[tuple[str, str]], columns: int = WIDTH, least: int = 0) -> list[str]:
     """Return lines of ``label  text`` with aligned texts; a long text is wrapped below its beginning.
 

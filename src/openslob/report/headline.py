@@ -179,7 +179,7 @@ def say_block(record: RunRecord) -> str:
 
 def _per_cpu(record: RunRecord, name: str) -> str:
     figure = record.value(name)
-    return "" if figure is None else f", {number(figure)} per DB CPU second"
+    return "" if figure is None else f", {number(figure)} per CPU second"
 
 
 def _reads_per_cpu(record: RunRecord) -> str:

@@ -14,8 +14,9 @@ from openslob.core.units import Price
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RESPONSE_PREFIX
+from openslob.record import finding
 from openslob.record.model import Holds, RunRecord, Status
-from openslob.report.format import quantity
+from openslob.report.format import per_second, quantity
 
 REACHED_DEVICE = "reads_reached_device"
 RATE_REACHED = "rate_reached"
@@ -93,10 +94,7 @@ def figure_text(name: str, known: float | None, currency: str = "") -> str:
     unit = METRICS[name].unit
     if unit == CURRENCY:
         return quantity(known, currency)
-    if unit.endswith("/s"):
-        per_second = quantity(known, unit.removesuffix("/s").removeprefix("1"))
-        return per_second if known is None else f"{per_second}/s"
-    return quantity(known, unit)
+    return per_second(known, unit) if unit.endswith("/s") else quantity(known, unit)
 
 
 def costs_in_words(figure: Callable[[str], float | None], price: Price | None, logical: bool) -> str:
@@ -116,14 +114,16 @@ def label(record: RunRecord, name: str) -> str:
 
 
 def name_record(record_id: str, folder: Path | None) -> str:
-    """Return what a command calls a record: its id, or its folder where commands do not look for records."""
+    """Return what a command calls a record: the shortest word for it, or its folder if no command would look there."""
     if folder is None:
         return record_id
     try:
-        home = Path(os.environ.get("SLOB_RESULTS") or places.results())
+        home = Path(os.environ.get("SLOB_RESULTS") or places.results()).absolute()
     except SlobError:
         return str(folder)
-    return record_id if folder.parent.absolute() == home.absolute() else str(folder)
+    if folder.parent.absolute() == home:
+        return finding.shortest(folder)
+    return record_id if folder.parent.parent.absolute() == home and finding.at(folder.parent) else str(folder)
 
 
 def why_incomplete(status: Status) -> str:

@@ -112,7 +112,7 @@ def _per_cpu(series: Series, point: Point) -> str:
     logical = series.axes.throughput.startswith("lio")
     whole, alone = point.mean("lio_per_db_cpu" if logical else "iops_per_db_cpu"), point.mean("iops_per_foreground_cpu")
     if whole is not None:
-        return f", {number(whole)} per DB CPU second,"
+        return f", {number(whole)} per CPU second,"
     return "" if logical or alone is None else f", {number(alone)} per foreground CPU second,"
 
 

@@ -14,7 +14,7 @@ from factories.labs import lab_record
 from factories.records import physical
 from openslob.analyze.history import History, histories
 from openslob.cli import app
-from openslob.core.errors import UsageError
+from openslob.core.errors import UndecidedError, UsageError
 from openslob.core.units import Price
 from openslob.metrics import add_costs
 from openslob.record.model import Figure, RunRecord, Status
@@ -239,7 +239,7 @@ def test_a_step_among_the_last_runs_is_said_to_be_too_early() -> None:
 
 @pytest.mark.parametrize(
     ("records", "code", "said"),
-    [(drifting(), 4, "whether a figure became worse is unknown"), (late(), 0, "too early to say")],
+    [(drifting(), 4, "whether ops_per_s became worse is unknown: it drifts"), (late(), 0, "too early to say")],
 )
 def test_a_gate_says_what_it_does_not_know(tmp_path: Path, records: list[RunRecord], code: int, said: str) -> None:
     for record in records:
@@ -249,6 +249,24 @@ def test_a_gate_says_what_it_does_not_know(tmp_path: Path, records: list[RunReco
     done = CliRunner().invoke(app, gate)
     assert (done.exit_code if code == 0 else getattr(done.exception, "exit_code", None)) == code, done.output
     assert said in f"{done.stderr}{done.exception}"
+
+
+def test_a_gate_does_not_pass_for_one_figure_while_another_is_known_in_too_few_runs(tmp_path: Path) -> None:
+    records = series(10_000, 10_000, runs=8)
+    for number, record in enumerate(records):
+        (tmp_path / record.id).mkdir()
+        priced = add_costs(record, Price.parse("1 EUR/month")) if number > 5 else record
+        (tmp_path / record.id / "run.json").write_text(priced.model_dump_json())
+    gate = ["history", "--fail-if-worse-within", "5", "--results", str(tmp_path), "--figure", "ops_per_s"]
+    assert CliRunner().invoke(app, gate).exit_code == 0
+    error = CliRunner().invoke(app, [*gate, "--figure", "cost_per_million_reads"]).exception
+    assert isinstance(error, UndecidedError)
+    assert "cost_per_million_reads became worse is unknown: 2 of 8 runs have it, and 6 are needed" in str(error)
+
+
+def test_what_a_program_prints_of_a_history_is_a_line() -> None:
+    found = the_only(series(10_000, 9_000), figures=["ops_per_s"])
+    assert repr(found) == "<History: 8 sessions, 0 % updates on big, 30 runs, 1 change>"
 
 
 def screen_of(found: list[History], columns: int = 80) -> str:

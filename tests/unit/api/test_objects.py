@@ -15,6 +15,7 @@ from factories import record_files
 from factories.records import buffered, physical, remote
 from factories.sweeps import sweep
 from openslob.api.results import MOST_POINTS_SHOWN
+from openslob.api.table import Table
 from openslob.record.raw_csv import COLUMNS
 from openslob.record.store import RunFolder
 from openslob.report.charts.colours import Theme
@@ -114,10 +115,18 @@ def test_a_data_frame_without_its_library_is_an_error_with_the_command(run, monk
     for library in ("pandas", "polars"):
         monkeypatch.delitem(sys.modules, library, raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r"pip install 'openslob\[pandas\]'"):
+    with pytest.raises(ImportError, match=r"pip install .*\[pandas\]"):
         run.to_pandas()
-    with pytest.raises(openslob.SlobError, match=r"pip install 'openslob\[polars\]'"):
+    with pytest.raises(openslob.SlobError, match=r"pip install .*\[polars\]"):
         run.latency().to_polars()
+
+
+def test_what_a_program_prints_of_a_table_is_a_line(run):
+    assert repr(run.latency()).startswith("<Table: ")
+    assert repr(Table(["a", "b"], [[1, 2]])) == "<Table: 1 row, 2 columns: a, b>"
+    for each in (run.figures, run.verdicts, run.slices(), Table([str(at) for at in range(400)], [])):
+        assert len(repr(each)) < 120
+    assert repr(run.figures).endswith(", …>")
 
 
 def test_pictures_are_charts_by_name(run, swept, monkeypatch):

@@ -97,8 +97,17 @@ OF_SERVER = ("--server-pid", "7", "--consent", "awr")
                 ["io_method=sync,worker"], duration="10m", cache="32M", loads=["commit"], seed=3, target=target
             ),
         ),
+        (
+            ("openslob.cli.ab.plan", "openslob.kinds.ab.execute.plan"),
+            ("ab", "as-is", "io_method=sync", "--until-decided", "--for", "5m", "--same-within", "3%", "--figure",
+             "op_p99_us", "--retries", "2", *FLAGS, *OF_SERVER),
+            lambda target: target.ab(
+                "as-is", "io_method=sync", until_decided=True, duration="5m", same_within_pct=3, figure="op_p99_us",
+                retries=2, **RUN,
+            ),
+        ),
     ],
-    ids=("run", "sweep", "search", "endure", "repeat", "lab"),
+    ids=("run", "sweep", "search", "endure", "repeat", "lab", "ab"),
 )  # fmt: skip
 def test_both_ask_for_the_same(ask, places, words, call):
     here, there = ask(places[0], on_command_line(*words)), ask(places[1], in_python(call))

@@ -14,7 +14,7 @@ from openslob.awr.figures import read_iostat, read_limits
 from openslob.awr.model import Scope, WaitEvent, snapshot_time
 from openslob.awr.numbers import Number, NumberFormat
 from openslob.awr.tables import ReportTable
-from openslob.awr.waits import find_bucket_edges
+from openslob.awr.waits import find_bucket_edges, merge_histograms, read_histogram
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -58,6 +58,13 @@ def test_columns_have_the_units_that_their_names_end_in():
 def test_events_that_matter_have_four_columns_each_by_a_short_name():
     for short in ("dfsr", "dpr", "dfpr", "dfscr", "dpw", "dprt", "dpwt", "lfs", "dfpw", "lfpw", "lfsr"):
         assert {f"{short}_{figure}" for figure in ("waits", "s", "us", "pct")} <= COLUMNS.keys()
+
+
+@table("headings", [("<4us", "<2us", ">=2us"), ("<2us", "<2us", ">=2us")])
+def test_buckets_that_are_not_in_order_are_not_read(builder, headings):
+    rows = (("log file sync", "10", "50.0", "30.0", "20.0"),)
+    read_histogram(ReportTable("Wait Event Histogram", ("Event", "Total Waits", *headings), rows), builder)
+    assert (list(merge_histograms(builder)), list(builder.unread)) == ([], ["Wait Event Histogram"])
 
 
 COLUMNS_OF_FILETYPES = (

@@ -22,6 +22,7 @@ from openslob.awr.columns import COLUMNS
 from openslob.awr.consistency import TWINS, rate_agrees
 from openslob.awr.model import plain_model
 from openslob.awr.rows import ROW_SETS
+from openslob.awr.source import ForeignFileError, recognise
 from openslob.awr.verdicts import verdicts
 
 # Enough for a look at each kind of damage; OPENSLOB_AWR_MUTATIONS=4000 makes so many.
@@ -197,3 +198,12 @@ def test_files_that_are_anything_are_no_reports(data, tmp_path):
     result = extract(str(path), Extraction())
     assert (result.status, result.rows) == ("failed", ())
     assert "not an AWR or Statspack report" in result.error
+
+
+@pytest.mark.parametrize("around", ['{{"a.html": "{}"}}', '[{{"title": "{}"}}]', '{{"kind": "{}"}}\n{{"kind": "AWR"}}'])
+@pytest.mark.parametrize(
+    "title", ["AWR Compare Period Report", "WORKLOAD REPOSITORY report for", "ADDM Report for Task"]
+)
+def test_json_that_names_kinds_of_reports_is_none(around, title):
+    with pytest.raises(ForeignFileError, match="the file is JSON"):
+        recognise(around.format(title).encode(), "truth.json")

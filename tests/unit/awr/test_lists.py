@@ -50,6 +50,14 @@ def test_a_quotient_with_more_digits_is_exact_only_if_it_rounds_to_the_printed_o
     assert "Elapsed/exec(s)" not in executions["abcdefghijklm"]  # 0.0 s of 7 executions: shorter, not 0
 
 
+def test_a_table_with_other_groups_is_not_read_by_their_order():
+    """Two totals where the known releases have four: which of them are requests, the headings do not say."""
+    page = with_lists(PAGE).replace(b"<th>Value</th><th>per Sec</th>", b"<th>Total</th><th>per Sec</th>")
+    (row,) = read_bytes(page).listed["flash_cache"]
+    assert "Read hits" in row.cells
+    assert not {"Writes", "First writes", "Writes(MB)"} & row.cells.keys()
+
+
 @table(
     ("form", "name", "expected"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -94,9 +95,27 @@ def test_ratios_per_second_and_per_transaction(path):
     assert find(found, "SQL", "0123456789abc", "elapsed/exec").each.ratio == 4
     assert find(found, "SQL", "0123456789abc", "elapsed").each.ratio == pytest.approx(2 * 80 / 60, rel=1e-3)
     new = find(found, "SQL", "abcdefghijklm", "elapsed")
-    assert (new.each.a, new.each.ratio, new.note()) == (None, None, "not listed in A")
+    assert (new.each.a, new.each.ratio, new.note()) == (None, None, "no figure in A")
     settings = {one.name: one.texts for one in found if one.kind == "setting"}
     assert settings == {"host": ("one", "two"), "cpus": ("8", "16"), "cpu_count": ("8", "16")}
+
+
+def test_names_that_one_of_the_reports_cuts_are_the_same():
+    whole = read(FIXTURES / "awr_19c.txt")
+    assert whole.format == "text"
+    statistic = next(iter(whole.activity.values()))
+    sides = [
+        replace(whole, activity={"redo size": statistic, f"a statistic with a name that is{rest}": statistic})
+        for rest in (" long", "")
+    ]
+    names = [(one.name, one.each.ratio) for one in compare(*sides) if one.kind == "statistic"]
+    assert names == [("redo size", 1), ("a statistic with a name that is long", 1)]
+    pages = [replace(one, format="html") for one in sides]  # which print names whole: two statistics
+    assert [one.note() for one in compare(*pages) if one.kind == "statistic"] == [
+        "",
+        "no figure in B",
+        "no figure in A",
+    ]
 
 
 def test_a_report_is_the_same_as_itself():

@@ -100,3 +100,14 @@ def test_statements():
             assert both == [pytest.approx(number(text) / 1e3) for text in figures[5:7]]
             made += 1
     assert made > 5
+
+
+def test_twins_of_one_snapshot_do_not_differ():
+    """Text and page of one snapshot: names that the text cuts are found, and each ratio is 1 as far as digits go."""
+    one, other = (read_all(SAMPLES / f"awr_{form}_11.2.0.2_orals1_aix.{end}")[0] for form, end in
+                  (("text", "txt"), ("html", "html")))  # fmt: skip
+    found = [one for one in compare(one, other) if one.texts is None]
+    assert all(one.each.ratio is None or one.each.ratio == pytest.approx(1, abs=0.03) for one in found)
+    alone = [one.name for one in found if None in one.each and one.each != (None, None)]
+    assert len(alone) <= 5, alone  # names that are cut alike
+    assert len(found) > 450

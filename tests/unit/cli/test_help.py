@@ -57,6 +57,15 @@ def test_help_fits_80_columns_and_shows_no_types_of_python(name, option):
     assert not re.search(r"(?<!P)<[a-z]+[\[>]", text)
 
 
+@table("name", COMMANDS)
+def test_the_help_of_a_command_is_one_screen_with_an_example(name):
+    lines = called(*COMMANDS[name], "--help").stdout.splitlines()
+    assert len(lines) <= 24, name
+    if not getattr(command_of(name), "commands", None):
+        assert any("slob" in line for line in lines[1:] if line.startswith(("EXAMPLE", "  slob")))
+    assert not [line for line in lines if line.endswith(("])", "))"))]
+
+
 def options_in(text):
     return re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
 

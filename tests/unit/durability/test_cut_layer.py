@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openslob.core.errors import SlobError
+from openslob.core.extras import install_command
 from openslob.durability.cut import require_fuse
 from openslob.durability.cut.contents import PAGE_BYTES, SECTOR_BYTES
 from openslob.durability.cut.layer import VolatileLayer
@@ -407,7 +408,7 @@ def test_modes_are_kept_at_once(tmp_path):
 
 def test_what_is_missing_for_a_mount_is_told_with_what_to_do(monkeypatch):
     for name, value, why in (
-        ("find_spec", None, "needs the package mfusepy; pip install 'openslob[cut]'"),
+        ("find_spec", None, f"needs the package mfusepy; {install_command('openslob[cut]')}"),
         ("find_library", None, "needs FUSE 3; install the operating system's package fuse3"),
     ):
         with monkeypatch.context() as patched:

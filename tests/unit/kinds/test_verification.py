@@ -14,7 +14,6 @@ from factories.labs import PAGES_OFF, lab_record
 from factories.paths import FIXTURES
 from factories.records import Made, physical
 from factories.tables import table
-from openslob.analyze.verdict_registry import INVALIDATING
 from openslob.kinds.lab.figures import RATE, figures_of, with_results
 from openslob.kinds.lab.record import LabRecord
 from openslob.kinds.repeated import figures as repeats
@@ -62,7 +61,7 @@ def a_lab(tmp_path: Path) -> Lab:
         record = record.model_copy(update={"summary": {**record.summary, **rate}})
         written(folder / record.id, "run.json", record)
         runs.append(each.model_copy(update={"figures": figures_of(record, "commits_per_s")}))
-    return Lab(folder, with_results(made.model_copy(update={"runs": tuple(runs)}), INVALIDATING))
+    return Lab(folder, with_results(made.model_copy(update={"runs": tuple(runs)})))
 
 
 def test_ratios_of_a_lab_follow_from_its_runs_and_not_only_from_what_it_notes_of_them(a_lab: Lab) -> None:
@@ -77,7 +76,7 @@ def test_ratios_of_a_lab_follow_from_its_runs_and_not_only_from_what_it_notes_of
         for each in a_lab.record.runs
     )
     # The forged ratios are those of the forged figures beside them.
-    forged = with_results(a_lab.record.model_copy(update={"runs": better}), INVALIDATING)
+    forged = with_results(a_lab.record.model_copy(update={"runs": better}))
     found = checked(written(a_lab.folder, "lab.json", forged))
     of_runs = {f"runs.{number}.rate" for number in range(1, 12, 2)}
     assert differing(found) == of_runs | {

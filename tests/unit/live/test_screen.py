@@ -212,7 +212,7 @@ def test_what_is_not_known_is_a_dash():
 def test_no_figure_of_the_screen_claims_that_reads_were_physical():
     """Whether they reached a device is a verdict."""
     labels = [label for label, _ in current({name: Figure(value=1.0, unit="1/s") for name in METRICS})]
-    assert "reads per DB CPU" in labels
+    assert "reads per CPU second" in labels
     assert not [label for label in labels if "IOPS" in label or "hysical" in label]
 
 

@@ -48,6 +48,17 @@ def test_a_number_that_is_not_given_is_not_the_beginning_of_an_id(tmp_path):
     assert finding.one("20260301", tmp_path).path == path
 
 
+def test_the_shortest_word_for_a_record_stays_its_own(tmp_path):
+    first = save(tmp_path, second=1)
+    assert finding.shortest(first) == "1"
+    older, named = save(tmp_path, second=0), save(tmp_path, "2", second=2)
+    assert [finding.shortest(each) for each in (first, older, named)] == ["1", older.name, "3"]
+    for each in (first, older, named):
+        assert finding.one(finding.shortest(each), tmp_path).path == each
+    (tmp_path / numbers.NUMBERS_FILE).write_text("damaged")
+    assert finding.shortest(first) == first.name
+
+
 def test_a_number_that_is_a_name_too_is_refused(tmp_path, monkeypatch):
     first, named = save(tmp_path, second=1), save(tmp_path, "1", second=2)
     number_all(tmp_path)

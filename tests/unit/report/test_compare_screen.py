@@ -115,7 +115,7 @@ def test_five_figures_and_of_how_many_runs_they_are() -> None:
 
     head, *figures, counts = rows(shown(sides(*SIDES["worse"])))
     assert [re.split(r" {2,}", line.strip())[0] for line in figures] == [
-        "operations/s", "physical reads/s", "read latency", "select p99", "reads per DB CPU second",
+        "operations/s", "physical reads/s", "read latency", "select p99", "reads per CPU second",
     ]  # fmt: skip
     assert (head.split()[-1], counts.split()) == ("change", ["runs", "5", "3"])
     a, b = SIDES["worse"]
@@ -127,7 +127,7 @@ def test_five_figures_and_of_how_many_runs_they_are() -> None:
 
 def test_a_cached_load_is_compared_by_cached_reads() -> None:
     text = shown(sides(*SIDES["cached"]))
-    assert "cached reads per DB CPU second" in text
+    assert "cached reads per CPU second" in text
     assert "read latency" not in text
     assert "physical" not in text
 

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from openslob.core.errors import SlobError
+from openslob.core.extras import install_command
 from openslob.durability.cut.contents import PAGE_BYTES
 from openslob.durability.cut.layer import CutStatistics, NamesModel, Survival
 
@@ -201,7 +202,7 @@ def require_fuse() -> None:
     if sys.platform != "linux":
         raise SlobError("storage that can be cut off needs FUSE of Linux", "use another host")
     if not find_spec("mfusepy"):
-        raise SlobError("storage that can be cut off needs the package mfusepy", "pip install 'openslob[cut]'")
+        raise SlobError("storage that can be cut off needs the package mfusepy", install_command("openslob[cut]"))
     if not shutil.which("fusermount3") or not find_library("fuse3"):
         raise SlobError("storage that can be cut off needs FUSE 3", "install the operating system's package fuse3")
     try:

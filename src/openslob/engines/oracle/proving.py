@@ -513,7 +513,7 @@ def _ask_many_sessions(bench: Bench) -> ProofAnswer:
         for _ in range(_MANY):
             more.enter_context(bench.connect())
         many_ms = _time_sessions(counters)
-    each_ms = (many_ms - few_ms) / _MANY
+    each_ms = max(0.0, many_ms - few_ms) / _MANY
     seen = f"{few_ms:.1f} ms, and {many_ms:.1f} ms with {_MANY} sessions more: {each_ms:.3f} ms a session"
     figures = {"few_ms": few_ms, "many_ms": many_ms, "each_ms": each_ms}
     return ProofAnswer(many_ms <= 1000 * MOST_S, seen, figures)

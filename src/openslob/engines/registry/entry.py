@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.extras import install_command
 from openslob.engines.base import Counting, Engine
 from openslob.engines.clients import ClientPrograms
 from openslob.engines.managed.base import Control, ManagedCluster, ManagedServer, ReadySetting, ServerSpec
@@ -75,7 +76,7 @@ class EngineEntry:
             if self.extra is None or (error.name or "").startswith("openslob"):
                 raise
             why = f"{self.name} needs the Python package {error.name}, which is not installed"
-            raise SlobError(why, f"pip install '{self.extra}'") from error
+            raise SlobError(why, install_command(self.extra)) from error
         return cast(Engine, adapter.connect(url))
 
     def client_programs(self) -> ClientPrograms | None:

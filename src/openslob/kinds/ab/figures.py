@@ -11,11 +11,12 @@ from openslob.analyze.compare import better_of, step_of_figure
 from openslob.analyze.intervals import Interval
 from openslob.analyze.outcome import count_noun, fails, holds, unknown
 from openslob.analyze.sequential import LEAST_PAIRS, Boundary, Decision, decide, ratio_at
-from openslob.analyze.verdict_registry import REGISTRY, Severity, VerdictGroup
+from openslob.analyze.verdict_registry import REGISTRY, VerdictGroup, invalidates
+from openslob.core.errors import SlobError
 from openslob.kinds.ab.record import A, AbLook, AbRatio, AbRecord, AbRun, B
 from openslob.kinds.run.again import why_lost
 from openslob.metrics.run_metrics import figure_of
-from openslob.record.model import Holds, RunRecord, Verdict
+from openslob.record.model import Holds, RunRecord, Status, Verdict
 
 # Figures that are compared beside the one that decides.
 SHOWN = ("ops_per_s", "pio_read_per_s", "engine_read_latency_us", "op_p99_us", "lio_per_db_cpu")
@@ -117,7 +118,7 @@ def invalidating(figure: str) -> frozenset[str]:
     the figures without a value that it concerns.
     """
     groups = {VerdictGroup.VALID, *([VerdictGroup.READ] if figure.startswith(_READS) else [])}
-    found = (row.name for row in REGISTRY if row.severity is Severity.INVALID and row.group in groups)
+    found = (row.name for row in REGISTRY if invalidates(row.name) and row.group in groups)
     return frozenset(found) - {_WINDOW}
 
 
@@ -157,6 +158,14 @@ def _judge_restarts(record: AbRecord) -> Verdict:
         f"Of {counted}, {shared} had no start of their server: how much starts differ is not part of the interval.",
         shared=shared,
     )
+
+
+def require_end(record: AbRecord) -> None:
+    """Raise SlobError if a comparison failed, or was stopped before its end."""
+    if record.status is Status.FAILED:
+        raise SlobError(next(iter(record.errors), "the comparison failed"))
+    if record.status is Status.INTERRUPTED:
+        raise SlobError("the comparison was stopped before its end")
 
 
 def is_invalid(record: AbRecord) -> bool:

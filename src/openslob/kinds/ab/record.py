@@ -9,13 +9,13 @@ History of the format, newest first:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field
 
 from openslob.record.model import DocumentModel, RecordModel, Status, Verdict
-from openslob.record.parts import READ, Load
+from openslob.record.parts import Load
 from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format
 
@@ -115,15 +115,11 @@ class AbRecord(DocumentModel):
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _is_whole(self, info: ValidationInfo) -> Self:
-        """Raise ValueError if a comparison that is read has not what follows from its other parts."""
-        if info.context is READ:
-            for side in {each.side for each in self.runs} - {A, B}:
-                raise ValueError(f"there is no side {side!r}")
-            if self.status is Status.COMPLETE and any(each.figures for each in self.runs) and not self.ratios:
-                raise ValueError("it has runs and no ratios")
-        return self
+    def find_lacks(self) -> Iterator[str]:
+        """Yield which sides it names and does not have, and the ratios of its runs."""
+        yield from (f"there is no side {side!r}" for side in {each.side for each in self.runs} - {A, B})
+        if self.status is Status.COMPLETE and any(each.figures for each in self.runs) and not self.ratios:
+            yield "it has runs and no ratios"
 
     @property
     def pairs_begun(self) -> int:

@@ -16,6 +16,7 @@ from openslob.report.comparison import figure_label, figure_text
 from openslob.report.document import (
     Answer,
     Document,
+    MadePictures,
     Screen,
     Section,
     TextTable,
@@ -56,8 +57,16 @@ def ab_document(record: AbRecord, folder: Path | None = None) -> Document:
             notes(record.notes),
         ),
         (f"record: {folder / AB_FILE}",) if folder else (),
+        lambda: _pictures(record),
         screen=_screen(record, folder),
     )  # fmt: skip
+
+
+def _pictures(record: AbRecord) -> MadePictures:
+    from openslob.kinds.ab.pictures import ab_picture  # noqa: PLC0415 - takes a second to import
+
+    picture = ab_picture(record)
+    return [picture] if picture else [], ""
 
 
 def _screen(record: AbRecord, folder: Path | None) -> Screen:
@@ -75,7 +84,10 @@ def _screen(record: AbRecord, folder: Path | None) -> Screen:
     shown = _known(record) and not is_invalid(record)
     return Screen(
         subject_of(record), (first, *more, *not_counted), (_figures(record),) if shown else (),
-        (*again, (f"slob show {called} --all", "each look and each run")), called, frozenset({DECIDED}),
+        (
+            *again, (f"slob report {called}", "a page with the interval after each pair"),
+            (f"slob show {called} --all", "each look and each run"),
+        ), called, frozenset({DECIDED}),
     )  # fmt: skip
 
 
@@ -149,7 +161,7 @@ def _known(record: AbRecord) -> dict[str, AbRatio]:
 
 def _figures(record: AbRecord) -> TextTable:
     rows = [
-        (figure_label(name, physical=False), show(name, each.a), show(name, each.b), _change(each), str(each.pairs))
+        (figure_label(name, physical=False), show(name, each.a), show(name, each.b), change_text(each), str(each.pairs))
         for name, each in _known(record).items()
     ]
     return TextTable(("", "A", "B", "B against A", "pairs"), rows)
@@ -161,7 +173,7 @@ def show(name: str, value: float | None) -> str:
     return figure_text(value, "1/s" if unit.endswith("/s") and unit != "s/s" else unit)
 
 
-def _change(each: AbLook | AbRatio) -> str:
+def change_text(each: AbLook | AbRatio) -> str:
     """Return by how much B differs, with the interval if there is one."""
     if each.ratio is None:
         return MISSING
@@ -195,7 +207,7 @@ def _how(record: AbRecord) -> list[str]:
 
 
 def _looks(record: AbRecord) -> TextTable:
-    rows = [(str(each.pairs), f"{100 * each.share:.0f} %", _change(each)) for each in record.looks]
+    rows = [(str(each.pairs), f"{100 * each.share:.0f} %", change_text(each)) for each in record.looks]
     return TextTable(("pairs", "of the time", "B against A"), rows, texts=frozenset())
 
 

@@ -12,17 +12,17 @@ History of the format, newest first:
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field
 
 from openslob.core.units import NANOS
 from openslob.record import store
 from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict
-from openslob.record.parts import READ, Course, Load
+from openslob.record.parts import Course, Load
 from openslob.record.raw_csv import Event, last_slice_end_ns, window_facts
 from openslob.record.store import RECORD_FILE, DocumentFolder, running_pid
 from openslob.record.versions import Format, take_defaults
@@ -109,12 +109,10 @@ class EnduranceRecord(DocumentWithFigures):
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _is_whole(self, info: ValidationInfo) -> Self:
-        """Raise ValueError if a record that is read lacks what follows from its runs."""
-        if info.context is READ and self.judged_segments and not self.summary:
-            raise ValueError("it has judged segments and no summary")
-        return self
+    def find_lacks(self) -> Iterator[str]:
+        """Yield the summary of its segments."""
+        if self.judged_segments and not self.summary:
+            yield "it has judged segments and no summary"
 
     @property
     def measured_s(self) -> float:

@@ -63,13 +63,12 @@ class LabKind(DocumentKind[LabRecord]):
 
     def numbers(self, folder: Path) -> Iterator[Derived]:
         """Yield the results, and what is noted of each run."""
-        from openslob.analyze.verdict_registry import INVALIDATING
         from openslob.kinds.again import compare_noted, compare_numbers, read_runs, renew_noted
         from openslob.kinds.lab import figures as labs
 
         record, runs = self.read(folder), read_runs(folder)
         made = renew_noted(record.runs, runs, lambda each, run: labs.figures_of(run, record.load(each.load).rate))
-        again = made and labs.with_results(record.model_copy(update={"runs": made}), INVALIDATING)
+        again = made and labs.with_results(record.model_copy(update={"runs": made}))
         yield from compare_numbers(record, again or None, ("results",))
         for number, each in enumerate(record.runs):
             run = runs.get(each.run)

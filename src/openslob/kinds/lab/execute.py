@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from openslob.analyze.outcome import count_noun
-from openslob.analyze.verdict_registry import INVALIDATING
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_duration
 from openslob.core.workload import Workload
@@ -142,7 +141,7 @@ class LabExecution:
         self._end()
 
     def _end(self) -> None:
-        record = with_results(self._record, INVALIDATING)
+        record = with_results(self._record)
         if self._context.interrupt.requested:
             self._save(status=Status.INTERRUPTED)
         elif record.results:
@@ -169,7 +168,7 @@ class LabExecution:
 
     def _save(self, **changes: object) -> None:
         record = self._record.model_copy(update={**changes, "spent_s": self._spent_s})
-        self._folder.save(with_results(record, INVALIDATING))
+        self._folder.save(with_results(record))
 
     def _round(self, servers: LabServers) -> bool:
         """Make a round; return whether there is to be another one."""

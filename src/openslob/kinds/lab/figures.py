@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from openslob.analyze.intervals import CONFIDENCE, LEAST_STARTS, Interval, blocked_ratio, narrow_enough
 from openslob.analyze.outcome import count_noun, fails, holds, holds_or_fails, unknown
+from openslob.analyze.verdict_registry import invalidates
 from openslob.kinds.lab.record import ArmResult, LabArm, LabRatio, LabRecord, LabRun
 from openslob.metrics.run_metrics import figure_of
 from openslob.record.model import RunRecord, Verdict
@@ -32,8 +33,8 @@ def figures_of(record: RunRecord, rate: str) -> dict[str, float | None]:
     return {RATE: per_s, PER_CPU: per_s / cpu if cpu else None, P99: figure_of(record, "op_p99_us")}
 
 
-def with_results(record: LabRecord, validity: Iterable[str]) -> LabRecord:
-    """Return the record with what its runs come to; ``validity`` are the verdicts on which its figures depend."""
+def with_results(record: LabRecord) -> LabRecord:
+    """Return the record with what its runs come to."""
     controls = sum(len(arm.controls) for arm in record.arms)
     others = sum(len(arm.loads) for arm in record.arms)
     results = tuple(
@@ -43,9 +44,7 @@ def with_results(record: LabRecord, validity: Iterable[str]) -> LabRecord:
         if pairs(record.runs, arm, load)
     )
     judged = record.model_copy(update={"results": results})
-    return judged.model_copy(
-        update={"verdicts": (_control(judged), _judge_settled(judged), _valid(judged, set(validity)))}
-    )
+    return judged.model_copy(update={"verdicts": (_control(judged), _judge_settled(judged), _valid(judged))})
 
 
 def pairs(runs: Sequence[LabRun], arm: LabArm, load: str) -> list[Pair]:
@@ -175,11 +174,11 @@ def _judge_settled(record: LabRecord) -> Verdict:
     )
 
 
-def _valid(record: LabRecord, validity: set[str]) -> Verdict:
+def _valid(record: LabRecord) -> Verdict:
     last = [each for each in record.runs if not each.made_again]
     made = [each for each in last if each.figures]
     failed = [each for each in last if not each.figures]
-    bad = [(each, name) for each in made for name in each.failed_verdicts if name in validity]
+    bad = [(each, name) for each in made for name in each.failed_verdicts if invalidates(name)]
     if not last:
         return unknown(VALID, "No run was made yet.")
     if not bad and not failed:

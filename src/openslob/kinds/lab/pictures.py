@@ -17,7 +17,7 @@ from openslob.report.document import TextTable
 from openslob.report.format import number
 
 Row = dict[str, Any]
-_TITLES = {RATE: "rate", PER_CPU: "rate per DB CPU s", P99: "p99"}
+_TITLES = {RATE: "rate", PER_CPU: "rate per CPU second", P99: "p99"}
 _OUTCOMES = {
     "differs": (SERIES[0], "diamond"),
     "no difference seen": (QUIET, "circle"),
@@ -28,7 +28,7 @@ _OUTCOMES = {
 _ROW_HEIGHT = 34
 # What a ratio of more or less is cut off at: it would shrink all others. Its figure is written there instead.
 _WIDEST = 1.5
-_HEAD = ("setting", "load", "rate", "per DB CPU s", "p99", "pairs")
+_HEAD = ("setting", "load", "rate", "per CPU s", "p99", "pairs")
 
 
 def lab_pictures(record: LabRecord) -> tuple[Picture, ...]:

@@ -11,12 +11,12 @@ History of the format, newest first:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field
 
 from openslob.record.model import DocumentModel, RecordModel, Status, Verdict
-from openslob.record.parts import READ, Load
+from openslob.record.parts import Load
 from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format, take_defaults
 
@@ -186,20 +186,16 @@ class LabRecord(DocumentModel):
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _is_whole(self, info: ValidationInfo) -> Self:
-        """Raise ValueError if a lab that is read names a load or a value that it does not have."""
-        if info.context is READ:
-            loads, arms = {each.name for each in self.loads}, {(each.setting, each.value) for each in self.arms}
-            named = {each.load for each in self.runs} | {each.load for each in self.results}
-            named |= {name for each in self.arms for name in each.every_load}
-            for name in named - loads:
-                raise ValueError(f"there is no load {name!r}")
-            for setting, value in {(each.setting, each.value) for each in self.results} - arms:
-                raise ValueError(f"there is no value {value!r} of {setting!r}")
-            if self.status is Status.COMPLETE and any(each.figures for each in self.runs) and not self.results:
-                raise ValueError("it has runs and no results")
-        return self
+    def find_lacks(self) -> Iterator[str]:
+        """Yield which loads and values it names and does not have."""
+        loads, arms = {each.name for each in self.loads}, {(each.setting, each.value) for each in self.arms}
+        named = {each.load for each in self.runs} | {each.load for each in self.results}
+        named |= {name for each in self.arms for name in each.every_load}
+        yield from (f"there is no load {name!r}" for name in named - loads)
+        for setting, value in {(each.setting, each.value) for each in self.results} - arms:
+            yield f"there is no value {value!r} of {setting!r}"
+        if self.status is Status.COMPLETE and any(each.figures for each in self.runs) and not self.results:
+            yield "it has runs and no results"
 
     def load(self, name: str) -> LabLoad:
         """Return the load of this name."""

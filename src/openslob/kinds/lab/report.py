@@ -160,7 +160,7 @@ def _under(record: LabRecord, arm: LabArm, load: LabLoad) -> str:
         return f"{load.name}{control}: no pair of runs"
     rate = result.rate
     parts = [_change(rate, load.unit)]
-    parts += [_change(result.figures[PER_CPU], f"{load.unit.removesuffix('/s')} per DB CPU second")] * _beyond(
+    parts += [_change(result.figures[PER_CPU], f"{load.unit.removesuffix('/s')} per CPU second")] * _beyond(
         result.figures.get(PER_CPU)
     )
     parts += [_change(result.figures[P99], "p99")] * _beyond(result.figures.get(P99))
@@ -189,7 +189,7 @@ def _change(ratio: LabRatio, of_what: str) -> str:
 
 
 def _ratios(record: LabRecord, title: str, *, control: bool) -> Section:
-    head = ("setting", "load", "rate", "per DB CPU s", "p99", "pairs")
+    head = ("setting", "load", "rate", "per CPU s", "p99", "pairs")
     rows = list(_rows(record, control))
     return Section(title, (TextTable(head, rows, keys=2, texts=frozenset({0, 1})),) if rows else ())
 

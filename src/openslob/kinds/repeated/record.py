@@ -9,14 +9,14 @@ History of the format, newest first:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field
 
 from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict
-from openslob.record.parts import READ, Load
+from openslob.record.parts import Load
 from openslob.record.store import DocumentFolder
 from openslob.record.versions import Format
 
@@ -77,12 +77,10 @@ class RepeatedRecord(DocumentWithFigures):
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _is_whole(self, info: ValidationInfo) -> Self:
-        """Raise ValueError if a record that is read lacks what follows from its runs."""
-        if info.context is READ and self.times and self.status is Status.COMPLETE and not self.summary:
-            raise ValueError("it has runs and no summary")
-        return self
+    def find_lacks(self) -> Iterator[str]:
+        """Yield the summary of its runs."""
+        if self.times and self.status is Status.COMPLETE and not self.summary:
+            yield "it has runs and no summary"
 
     def due_s(self, number: int) -> float:
         """Return when the run with this number, from 1, is due."""

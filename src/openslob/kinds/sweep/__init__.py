@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from openslob.analyze.outcome import count_noun
-from openslob.analyze.verdict_registry import INVALIDATING
+from openslob.analyze.verdict_registry import invalidates
 from openslob.core.errors import UsageError
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
 from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepFolder, SweepRecord
@@ -122,7 +122,7 @@ class SweepKind(DocumentKind[SweepRecord]):
 
 def _repeats(record: SweepRecord, runs: Sequence[RunRecord]) -> Iterator[list[RunRecord]]:
     """Yield the runs of each point that is done: those whose figures can be used, if there are any."""
-    usable = [run for run in runs if not INVALIDATING.intersection(list_failed(run.verdicts))]
+    usable = [run for run in runs if not any(map(invalidates, list_failed(run.verdicts)))]
     by_id = {run.id: run for run in usable or runs}
     points = defaultdict[str, list[RunRecord]](list)
     for each in record.points:

@@ -7,7 +7,15 @@ from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, compare_values
 from openslob.analyze.curves.points import SESSIONS, Point, Run
-from openslob.analyze.curves.series import MIN_POINTS, RESPONSE_LATENCY, Axes, PointSet, Series, point_set
+from openslob.analyze.curves.series import (
+    MIN_POINTS,
+    ONE_LINE,
+    RESPONSE_LATENCY,
+    Axes,
+    PointSet,
+    Series,
+    point_set,
+)
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
@@ -17,6 +25,7 @@ from openslob.kinds.sweep.screen import sweep_screen
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
 from openslob.record.varied import Value, format_parameter, is_setting
+from openslob.report.compare_screen import rate_sentence
 from openslob.report.comparison import show_side_by_side
 from openslob.report.document import (
     Document,
@@ -72,20 +81,21 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
     shown = (
         (section for each in series for section in _show_series(each, points, record.figures, names)) if points else ()
     )
+    against, compared = _compare(record, runs, points)
     answer = search[0].text if search else ""
     return Document(
         title_of(record, "sweep", f"a sweep on {record.target}", why=_why_incomplete(record), warnings=doubts),
         (
             Section("", (*(Paragraph(each, "! ") for each in doubts), *search)),
             *shown,
-            *_compare(record, runs),
+            *compared,
             *([_show_slowest(runs), _failed_verdicts(points.points), _draw(points, names)] if points else []),
             Section("", states),
             Section("", (*(search or heads), *states), short_only=True),
         ),
         (f"records: {folder}", *([f"slob report {folder} draws them"] if runs else [])) if folder else (),
         titled=False,
-        screen=sweep_screen(record, runs, points, answer, folder),
+        screen=sweep_screen(record, runs, points, answer, against, folder),
     )
 
 
@@ -146,7 +156,8 @@ def _titles(points: PointSet) -> tuple[str, ...]:
 def _head(series: Series, points: PointSet) -> str:
     is_physical = all(REACHED_DEVICE in point.held for point in series.points)
     label = METRICS[points.axes.throughput].label_of(is_physical)
-    return f"{series.label}, {label.lower()}: {_shape(series, points.axes)}"
+    which = label if series.label == ONE_LINE else f"{series.label}, {label.lower()}"
+    return f"{which}: {_shape(series, points.axes)}"
 
 
 def _table_figures(series: Series, figures: Sequence[str], names: FigureNames) -> TextTable:
@@ -158,15 +169,16 @@ def _table_figures(series: Series, figures: Sequence[str], names: FigureNames) -
     return TextTable(("sessions", *(f"{names.label(name)}, {METRICS[name].unit}" for name in figures)), rows)
 
 
-def _compare(record: SweepRecord, runs: Sequence[Run]) -> tuple[Section, ...]:
-    """Return the comparison of the two values that the sweep was asked to compare, if any."""
-    if not record.against or not runs:
-        return ()
+def _compare(record: SweepRecord, runs: Sequence[Run], points: PointSet | None) -> tuple[str, tuple[Section, ...]]:
+    """Return how the two values compare that the sweep was asked to compare, if any: the answer, and all of it."""
+    if not record.against or points is None:
+        return "", ()
     try:
         comparison = compare_values(runs, ComparedValues(record.against, *record.values_against))
     except UsageError as error:
-        return (Section("", plain_paragraphs([f"The two values are not compared: {error}"], "! ")),)
-    return show_side_by_side(comparison, record.figures)
+        why = f"The two values are not compared: {error}"
+        return why, (Section("", plain_paragraphs([why], "! ")),)
+    return rate_sentence(comparison, points.axes.throughput), show_side_by_side(comparison, record.figures)
 
 
 def _show_slowest(runs: Sequence[Run]) -> Section:

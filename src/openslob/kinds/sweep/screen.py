@@ -36,15 +36,23 @@ Step = TypeVar("Step")
 
 
 def sweep_screen(
-    record: SweepRecord, runs: Sequence[Run], points: PointSet | None, search: str, folder: Path | None
+    record: SweepRecord,
+    runs: Sequence[Run],
+    points: PointSet | None,
+    search: str,
+    against: str,
+    folder: Path | None,
 ) -> Screen:
-    """Return the screen; ``search`` is the answer of a search, if the sweep was one."""
+    """Return the screen; ``search`` is the answer of a search, if the sweep was one.
+
+    ``against`` is that of a comparison of two values, if the sweep was asked for one.
+    """
     called = name_record(record.id, folder)
     named = {run.record.id: run.record for run in runs}
     judged = judge_points(points, named)
     return Screen(
         _subject(record, [run.record for run in runs]),
-        (search,) if search else answer_of(points, named),
+        tuple(filter(None, (*((search,) if search else answer_of(points, named, not against)), against))),
         tuple(_parts(record, points)) if points else (),
         tuple(_next(record, runs, points, called)),
         called,
@@ -70,8 +78,8 @@ def _subject(record: SweepRecord, runs: Sequence[RunRecord]) -> str:
     return f"{who} on {server_of(record.target)}{varied}{sized}"
 
 
-def answer_of(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[str, ...]:
-    """Return the best point with what limits it, how far another series is below it, and what it costs."""
+def answer_of(points: PointSet | None, named: Mapping[str, RunRecord], beside: bool = True) -> tuple[str, ...]:
+    """Return the best point with what limits it and what it costs; ``beside``: also how far another series is below."""
     peaks = [(series, peak) for series in (points.series if points else ()) if (peak := series.peak)]
     if not peaks:
         return ("No point gave a rate.",)
@@ -83,7 +91,7 @@ def answer_of(points: PointSet | None, named: Mapping[str, RunRecord]) -> tuple[
     latency = f"{micros(peak.mean(series.axes.latency))} {'a read' if series.axes == PHYSICAL else 'an operation'}"
     doubt = "Not to be used: " if peak.severity is Severity.INVALID else ""
     first = f"{doubt}{figure_with_interval(peak.figure(series.axes.throughput))} {reads} at {peak.at}{whose}, {latency}"
-    others = [_against(best, pair) for pair in peaks if pair is not best] if len(peaks) <= _BESIDE else []
+    others = [_against(best, pair) for pair in peaks if pair is not best] if beside and len(peaks) <= _BESIDE else []
     cost = cost_at(series.knee or peak, series.axes)
     return (" ".join([f"{first}{_end(series, peak)}.", *others]), *([f"{cost[:1].upper()}{cost[1:]}."] if cost else []))
 

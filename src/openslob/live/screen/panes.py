@@ -20,7 +20,7 @@ from openslob.live.screen.plots import Axis, MapRange, Span, clock, draw_frame, 
 from openslob.metrics import METRICS
 from openslob.record.model import Figure
 from openslob.report.document import Verdicts
-from openslob.report.format import MISSING, hanging, micros, number, percent, quantity, shorten
+from openslob.report.format import MISSING, hanging, micros, number, per_second, percent, quantity, shorten
 from openslob.report.text_plot import TextLine, text_plot
 
 # Figures of the head and of plots, with names that are short enough for 80 columns. Whether reads were physical is a
@@ -38,7 +38,7 @@ FIGURES: Mapping[str, str] = {
     "log_sync_latency_us": "log sync",
     "db_cpu_per_s": "DB CPU",
     "host_cpu_busy_pct": "host CPU",
-    "iops_per_db_cpu": "reads per DB CPU",
+    "iops_per_db_cpu": "reads per CPU second",
 }
 _ENGINE_LATENCY = ("engine_read_latency_us", "log_sync_latency_us")
 _DEVICE = {"device.reads_per_s": "reads", "device.writes_per_s": "writes"}
@@ -232,13 +232,8 @@ def is_of_a_moment(name: str) -> bool:
 
 def figure_text(figure: Figure) -> str:
     """Write a figure with its unit."""
-    if figure.value is None:
-        return MISSING
-    unit = figure.unit.removesuffix("/s")
-    rate = "/s" if figure.unit.endswith("/s") else ""
-    if unit in ("1", "blocks") and rate:
-        return f"{number(figure.value)}/s"
-    return number(figure.value) if figure.unit == "s/s" else f"{quantity(figure.value, unit)}{rate}"
+    unit = "1/s" if figure.unit == "blocks/s" else figure.unit
+    return per_second(figure.value, unit) if unit.endswith("/s") else quantity(figure.value, unit)
 
 
 def verdicts(canvas: Canvas, shown: PaneContent) -> None:

@@ -39,7 +39,7 @@ _PACKAGE = "openslob.report.html"
 _MOST_COLUMNS = 8
 VERDICT_HEAD = ("outcome", "verdict", "why")
 # Exports of the JavaScript bundle that draw.js uses.
-_GLOBALS = "window.vegaEmbed = vegaEmbed; window.vega = vega;"
+_GLOBALS = "window.vegaEmbed = vegaEmbed;"
 _NAME = "vega.js"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -190,7 +190,7 @@ def _file(name: str) -> str:
 
 @cache
 def library() -> str:
-    """Return Vega, Vega-Lite and vega-embed as one script, which gives ``window`` the two that draw."""
+    """Return Vega, Vega-Lite and vega-embed as one script, which gives ``window`` what draws."""
     kept = _own_folder()
     script = _read(kept / _NAME) if kept else None
     if script is None:

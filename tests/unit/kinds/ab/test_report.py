@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
+import openslob
 from factories.pairs import Host, ab_record
 from factories.tables import table
+from openslob.kinds.ab.pictures import ab_picture
 from openslob.kinds.ab.report import ab_document
+from openslob.record.model import Status
 from openslob.report.terminal import render_answer, render_screen
 
 
@@ -71,3 +75,39 @@ def test_what_is_undecided_says_how_long_would_tell(screen):
 def test_the_short_answer_has_the_decision(tmp_path):
     document = ab_document(ab_record(tmp_path, Host(ratio=0.8)))
     assert render_answer(document).startswith("Worse: ")
+
+
+def test_the_picture_has_a_dot_for_each_pair_and_the_interval_after_each_look(tmp_path):
+    record = ab_record(tmp_path, Host(ratio=0.8))
+    (panel,) = ab_picture(record).panels
+    drawn = [panel["datasets"][layer["data"]["name"]] for layer in panel["layer"]]
+    dots, bars = drawn[2], drawn[3]
+    assert [row["pair"] for row in dots] == list(range(1, record.last_look.pairs + 1))
+    assert all(0 < row["value"] < 1 for row in dots)
+    known = [each for each in record.looks if each.low is not None]
+    assert [(row["pair"], row["low"], row["high"]) for row in bars] == [(at.pairs, at.low, at.high) for at in known]
+    assert ab_picture(record.model_copy(update={"runs": ()})) is None
+
+
+def test_python_reads_what_it_decided(tmp_path):
+    ab_record(tmp_path, Host(ratio=0.8))
+    found = openslob.read_ab(results=tmp_path)
+    assert found.decision == "worse"
+    assert found.answers[0].startswith("Worse: operations/s ")
+    assert repr(found).startswith("<Ab ")
+    assert found.table.column("figure")[0] == "ops_per_s"
+    assert all(ratio < 1 for ratio in found.table.column("ratio")[:1])
+    assert found.verdicts["decided"].verdict == "holds"
+    assert found.plots == ["ab"]
+
+
+@table(("status", "why"), [(Status.FAILED, "no more pairs"), (Status.INTERRUPTED, "stopped before its end")])
+def test_python_raises_what_a_comparison_did_not_come_to(tmp_path, monkeypatch, status, why):
+    record = ab_record(tmp_path, Host()).model_copy(update={"status": status, "errors": ("no more pairs",)})
+    monkeypatch.setattr("openslob.kinds.ab.execute.plan", lambda *_: None)
+    folder = SimpleNamespace(record=record, path=tmp_path)
+    monkeypatch.setattr("openslob.kinds.ab.execute.execute", lambda *_: folder)
+    with pytest.raises(openslob.SlobError, match=why):
+        openslob.ab("as-is", "jit=off", target="postgresql://u@db1/test")
+    folder.record = record.model_copy(update={"status": Status.COMPLETE})
+    assert openslob.ab("as-is", "jit=off", target="postgresql://u@db1/test").record.sides == record.sides

@@ -81,7 +81,7 @@ def test_a_control_that_differs_fails_and_counts_apart():
             )
         }
     )
-    found = with_results(loud, frozenset())
+    found = with_results(loud)
     assert verdicts(found)[CONTROL] is Holds.FAILS
     assert verdicts(lab_record((PAGES_OFF, 1.1)))[CONTROL] is Holds.UNKNOWN
 
@@ -96,7 +96,7 @@ def test_a_run_without_a_rate_makes_no_pair_and_says_why():
     runs = tuple(
         each.model_copy(update={"figures": {RATE: None, P99: 100.0}, "why": "too busy"}) for each in record.runs
     )
-    found = with_results(record.model_copy(update={"runs": runs}), frozenset()).result(PAGES_OFF, "update")
+    found = with_results(record.model_copy(update={"runs": runs})).result(PAGES_OFF, "update")
     assert (found.rate.pairs, found.rate.ratio, found.rate.why) == (0, None, "too busy")
     assert found.figures[P99].ratio == 1.0
 
@@ -107,7 +107,7 @@ def test_failed_runs_and_verdicts_on_what_was_measured_are_told():
     first, second, *others = record.runs
     bad = first.model_copy(update={"failed_verdicts": ("counts_agree", "steady")})
     failed = second.model_copy(update={"figures": {}, "why": "the server went away"})
-    found = with_results(record.model_copy(update={"runs": (bad, failed, *others)}), frozenset({"counts_agree"}))
+    found = with_results(record.model_copy(update={"runs": (bad, failed, *others)}))
     verdict = next(each for each in found.verdicts if each.name == VALID)
     assert verdict.verdict is Holds.FAILS
     assert "the server went away" in verdict.why
@@ -119,7 +119,7 @@ def test_failed_runs_and_verdicts_on_what_was_measured_are_told():
 def test_a_verdict_that_fails_is_told_where_every_run_was_made():
     record = lab_record((PAGES_OFF, 1.12))
     bad = record.runs[0].model_copy(update={"failed_verdicts": ("counts_agree",)})
-    found = with_results(record.model_copy(update={"runs": (bad, *record.runs[1:])}), frozenset({"counts_agree"}))
+    found = with_results(record.model_copy(update={"runs": (bad, *record.runs[1:])}))
     verdict = next(each for each in found.verdicts if each.name == VALID)
     assert (verdict.verdict, verdict.why) == (Holds.FAILS, f"counts agree fails in 1 of {len(record.runs)} runs.")
 

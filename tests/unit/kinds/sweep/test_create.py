@@ -219,9 +219,19 @@ def test_a_sweep_s_text_has_its_figures_and_its_comparison():
     assert "Redo" not in without
 
 
+def test_the_screen_of_a_sweep_has_the_answer_of_its_comparison():
+    answer = " ".join(sweep_document(asked("block_path"), runs()).screen.answer)
+    assert "Block path local: 20.0 % more reads/s than block path shared" in answer
+    assert "Shown at 95 %: 18.7 to 21.3 % more, 3 runs each." in answer
+    assert "less: " not in answer
+    assert " than " not in " ".join(sweep_document(asked(), runs()).screen.answer)
+
+
 def test_a_sweep_that_has_only_one_side_yet_says_so():
-    text = render_text(sweep_document(asked("block_path"), runs()[:3]))
-    assert "! The two values are not compared: there is no run with block path local" in text
+    document = sweep_document(asked("block_path"), runs()[:3])
+    why = "The two values are not compared: there is no run with block path local"
+    assert f"! {why}" in render_text(document)
+    assert document.screen.answer[-1].startswith(why)
 
 
 def test_the_report_of_such_a_sweep_holds_them_against_each_other(tmp_path):

@@ -101,5 +101,4 @@ def test_the_library_draws() -> None:
     """The real one: what draw.js asks of the window."""
     script = in_a_new_process()
     assert "window.vegaEmbed" in script
-    assert "window.vega" in script
     assert in_a_new_process() == script

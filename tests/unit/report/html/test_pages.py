@@ -153,7 +153,7 @@ def test_a_sweep_s_answer_has_interval_latency_cpu_and_limit() -> None:
     answers = small_page().answers
     assert re.match(
         r"This platform does [\d,]+ ± [\d,]+ physical 8 KB reads/s at [\d.]+ µs mean "
-        r"\(select of 64 blocks p99 [\d.]+ ms\), [\d,]+ per DB CPU second, with [\d.]+ % of the host's CPU busy, "
+        r"\(select of 64 blocks p99 [\d.]+ ms\), [\d,]+ per CPU second, with [\d.]+ % of the host's CPU busy, "
         r"at its knee of 8 sessions \(at most .*\); "
         r"it is limited by storage from 8 sessions on \(0 % updates\)\.",
         answers[0],
