@@ -8,7 +8,7 @@ from enum import StrEnum
 
 # The version of the rules: which verdicts and causes there are, and their thresholds. A record states by which it was
 # judged: only under the same rules must a judgement be what it was. It goes up with every change of a threshold.
-RULES_VERSION = 4
+RULES_VERSION = 5
 RULES_FACT = "rules_version"
 
 # Of these, reports say how much is allowed.
@@ -131,6 +131,7 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("clock_cheap", VerdictGroup.VALID, Severity.NOTE),
     VerdictRow("rate_reached", VerdictGroup.LIMIT, Severity.CAUTION),
     VerdictRow("limit_found", VerdictGroup.LIMIT, Severity.NOTE),
+    VerdictRow("time_is_accounted", VerdictGroup.LIMIT, Severity.NOTE),
     VerdictRow("within_ceiling", VerdictGroup.VALID, Severity.CAUTION),
     VerdictRow("awr_agrees", VerdictGroup.VALID, Severity.CAUTION),
 )

@@ -311,7 +311,7 @@ class Target:
             parse_seconds("duration", duration, 1.0), until_decided, retries,
         )  # fmt: skip
         folder = ab.execute(ab.plan(request, context), context)
-        require_end(folder.record)
+        require_end(folder.record, f"its record is {folder.path}")
         return AbResult(folder.record, folder.path)
 
     @with_parameters(Parameters)

@@ -79,6 +79,19 @@ def db_time_shares(measurement: Observed) -> dict[WaitClass, Quantity]:
     }
 
 
+def waits_pct(measurement: Observed) -> Quantity:
+    """Return the share of DB time in which sessions waited, for a CPU apart, in %, by samples.
+
+    Samples of stages, and too few samples, do not show it.
+    """
+    samples = sum(measurement.waits.values())
+    if not is_enough(measurement.waits):
+        return Quantity.missing(f"only {samples} wait samples")
+    if WaitClass.STAGE in class_shares_pct(measurement):
+        return Quantity.missing(STAGES_ONLY)
+    return Quantity(100.0 * (samples - measurement.waits.get(CPU_EVENT, 0)) / samples)
+
+
 def _counted_share(measurement: Observed, kind: WaitClass, why_not: str) -> Quantity:
     """Return the share of DB time by the engine's own clock; ``why_not`` is the reason where it has no such time."""
     field = {WaitClass.DATA_IO: "read_time_us", WaitClass.LOG: "log_sync_time_us"}.get(kind)

@@ -50,6 +50,14 @@ def test_a_quotient_with_more_digits_is_exact_only_if_it_rounds_to_the_printed_o
     assert "Elapsed/exec(s)" not in executions["abcdefghijklm"]  # 0.0 s of 7 executions: shorter, not 0
 
 
+def test_a_count_with_decimals_is_no_count():
+    """159,917 with another sign between thousands than the report's, or with a K that its column has cut."""
+    page = with_lists(STATSPACK).replace(b"       1,000 ", b"     159.917 ")
+    (row,) = read_bytes(page).listed["sql_elapsed"]
+    assert row.why["Executions"] == "not a whole number (159.917)"
+    assert row.cells["Elapsed/exec(s)"].value == 0.4  # as printed: nothing is divided by it
+
+
 def test_a_table_with_other_groups_is_not_read_by_their_order():
     """Two totals where the known releases have four: which of them are requests, the headings do not say."""
     page = with_lists(PAGE).replace(b"<th>Value</th><th>per Sec</th>", b"<th>Total</th><th>per Sec</th>")

@@ -11,7 +11,7 @@ import pytest
 
 from factories import awr_periods
 from factories.awr_reports import FIXTURES, report
-from openslob.awr import ReportError, ReportKind, Scope, read, read_all
+from openslob.awr import InitParameter, Number, Rate, ReportError, ReportKind, Scope, read, read_all
 from openslob.awr.comparison import Difference, compare
 from openslob.awr.latency import latency_of
 
@@ -116,6 +116,29 @@ def test_names_that_one_of_the_reports_cuts_are_the_same():
         "no figure in B",
         "no figure in A",
     ]
+
+
+def test_a_ratio_for_each_transaction_needs_digits_of_the_transactions():
+    whole = read(FIXTURES / "awr_19c.txt")
+    rate = Rate(Number(0.1, 0.1))
+    few = replace(whole, load_profile=dict(whole.load_profile) | {"transactions": rate}, activity={})
+    (waits, *_) = (one for one in compare(few, few) if one.figure == "waits" and one.each.ratio is not None)
+    assert (waits.each.ratio, waits.per_txn.ratio) == (1, None)
+
+
+def test_a_value_that_a_text_cuts_is_no_other_value():
+    whole = read(FIXTURES / "awr_19c.txt")
+    long, short = ("/u01/app/oracle/oradata/one.ctl, /u02/two.ctl", "/u01/app/oracle/oradata/one.ctl")
+    sides = [replace(whole, parameters={"control_files": InitParameter(value), "recyclebin": InitParameter(other)})
+             for value, other in ((long, "on"), (short, "off"))]  # fmt: skip
+    assert [one.name for one in compare(*sides) if one.kind == "setting"] == ["recyclebin"]
+
+
+def test_page_headings_of_sqlplus_are_no_titles(tmp_path):
+    file = tmp_path / "captured.html"
+    file.write_bytes(awr_periods.page().replace(b"<table>", b"\nOUTPUT\n" + b"-" * 300 + b"\n<table>"))
+    first, _ = read_all(file)
+    assert (first.header.db_name, first.header.cpus, len(first.listed["sql_elapsed"])) == ("FIX", 8, 1)
 
 
 def test_a_report_is_the_same_as_itself():

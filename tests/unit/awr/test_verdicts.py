@@ -8,10 +8,11 @@ import pytest
 
 from factories.awr_reports import FIXTURES, read_fixture, report
 from factories.tables import table
-from openslob.awr import Bucket, InitParameter, Number, Report, Statistic, WaitHistogram, read_bytes
+from openslob.awr import Bucket, InitParameter, Number, Report, Scope, Statistic, WaitEvent, WaitHistogram, read_bytes
 from openslob.awr.verdicts import AwrVerdict, verdicts
 
 EVENT = "db file sequential read"
+TIME = "time_is_accounted"
 
 
 @pytest.fixture
@@ -118,3 +119,55 @@ def test_db_cpu_of_the_load_profile_is_cpu_too(whole):
     assert verdict(without, "cpu_is_not_saturated").why == "0.9 of 16 CPUs used by the database"
     nothing = replace(without, load_profile={})
     assert verdict(nothing, "cpu_is_not_saturated").verdict == "unknown"
+
+
+def with_classes(report, **seconds):
+    """Return the report with these foreground wait classes, of so many seconds each, printed in whole seconds."""
+    rows = (
+        WaitEvent(name=name, scope=Scope.FOREGROUND, time_s=Number(float(time), 1.0)) for name, time in seconds.items()
+    )
+    return replace(report, wait_classes=tuple(rows))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "holds", "unaccounted"),
+    [
+        (2160, "holds", 10.0),
+        (2159, "fails", 10.03),
+        (2760, "holds", -10.0),
+        (2761, "fails", -10.03),
+        (0, "fails", 82.0),
+    ],
+)
+def test_db_time_is_cpu_and_waits_within_a_tenth(seconds, holds, unaccounted):
+    """DB time is 3,000 s, and DB CPU 540 s."""
+    found = verdict(with_classes(read_fixture("awr_12.1.txt"), **{"DB CPU": 540, "User I/O": seconds}), TIME)
+    assert found.verdict == holds
+    assert found.figures["unaccounted_pct"] == pytest.approx(unaccounted, abs=0.01)
+    assert found.figures["cpu_pct"] == 18.0
+
+
+def test_cpus_at_rest_prove_nothing_if_a_part_of_db_time_is_not_accounted_for():
+    whole = read_fixture("awr_12.1.txt")
+    saturation = "cpu_is_not_saturated"
+    assert verdict(with_classes(whole, commit=2460), saturation).verdict == "holds"
+    found = verdict(with_classes(whole, commit=1000), saturation)
+    assert found.verdict == "unknown"
+    assert "48.7 % of DB time is neither CPU nor a wait" in found.why
+    assert verdict(with_classes(whole, commit=2900), saturation).verdict == "holds"
+
+
+def test_without_wait_classes_all_events_that_are_not_idle_are_the_waits():
+    found = verdict(read_fixture("awr_11.2.txt"), TIME)
+    assert found.verdict == "holds"
+    assert found.figures["waits_pct"] == pytest.approx(80.1, abs=0.1)
+
+
+def test_time_that_cannot_be_told_is_unknown():
+    whole = with_classes(read_fixture("awr_12.1.txt"), commit=2460)
+    assert verdict(whole, TIME).verdict == "holds"
+    assert verdict(replace(whole, time_model_s={}), TIME).verdict == "unknown"
+    assert verdict(replace(whole, wait_classes=(), events=()), TIME).verdict == "unknown"
+    # Two seconds of DB time, and wait classes in whole seconds: half a second of each may be missing.
+    few = {"DB time": Number(2.0, 0.01), "DB CPU": Number(1.0, 0.01)}
+    assert verdict(replace(with_classes(whole, commit=0), time_model_s=few), TIME).verdict == "unknown"

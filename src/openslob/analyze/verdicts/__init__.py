@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from openslob.analyze.verdicts.bottleneck import limit_found
+from openslob.analyze.verdicts.bottleneck import limit_found, time_is_accounted
 from openslob.analyze.verdicts.course import no_stalls, planned_time, sessions_busy
 from openslob.analyze.verdicts.environment import (
     alone_on_server,
@@ -69,6 +69,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     clock_cheap,
     rate_reached,
     limit_found,
+    time_is_accounted,
     within_ceiling,
     awr_agrees,
 )

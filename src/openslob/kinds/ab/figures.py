@@ -160,12 +160,12 @@ def _judge_restarts(record: AbRecord) -> Verdict:
     )
 
 
-def require_end(record: AbRecord) -> None:
-    """Raise SlobError if a comparison failed, or was stopped before its end."""
+def require_end(record: AbRecord, remedy: str = "") -> None:
+    """Raise SlobError with this remedy if a comparison failed, or was stopped before its end."""
     if record.status is Status.FAILED:
-        raise SlobError(next(iter(record.errors), "the comparison failed"))
+        raise SlobError(next(iter(record.errors), "the comparison failed"), remedy)
     if record.status is Status.INTERRUPTED:
-        raise SlobError("the comparison was stopped before its end")
+        raise SlobError("the comparison was stopped before its end", remedy)
 
 
 def is_invalid(record: AbRecord) -> bool:

@@ -41,6 +41,8 @@ EXPECTED = {
         "limit": "storage", "cpu_pct": 40, "server_cpu_pct": 100 / 3, "data_io_pct": 60, "log_pct": 8, "lock_pct": 2,
         "device_busy_pct": 100 * 59 / 60, "device_queue": 308 / 60,
     },
+    # Of 432 s in operations the server used 80 s of CPU.
+    "time_is_accounted": {"cpu_pct": 100 * 80 / 432, "cpu_wait_pct": None, "waits_pct": 70},
 }  # fmt: skip
 
 

@@ -77,6 +77,7 @@ LONG_OPS = {OpKind.SELECT: made.histogram(100, 2e6)}
 COUNTED_OPS = made.workload(work_loop=10)
 NEARLY_IDLE_DEVICE = made.device(read_ms=made.READ_REQUESTS * 0.03, write_ms=0.0)
 QUICK = {"host": made.host(device=made.device(busy_ms=20_000.0))}
+SHORT_QUEUE = made.host(server_runqueue_s=10.0)
 NO_QUOTA = GroupUse(None, 0.0, 0, 0)
 BUSY_CPU = {"user": 190.0, "steal": 2.0, "idle": 6.0, "iowait": 2.0}
 NICED_CPU = {"user": 60.0, "nice": 96.8, "system": 20.0, "idle": 23.2}
@@ -309,6 +310,19 @@ CASES = [
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(100, 5.0)}}, "scan p90"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(99, 5.0)}}, "scan p50"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(19, 5.0)}}, "scan none"),
+    ("time_is_accounted", HOLDS, {"host": SHORT_QUEUE}, "CPU is 19 %, waits for a CPU are 2 % and other waits 70 %."),
+    ("time_is_accounted", FAILS, {"host": SHORT_QUEUE, "waits": {"CPU": 1000}}, "79 % is neither: sessions"),
+    ("time_is_accounted", HOLDS, {"waits": {"CPU": 1000}, "host": made.host(server_runqueue_s=320.0)}, "are 74 %"),
+    # Sessions that wait for data use CPU as well: the sum may be larger than the time.
+    ("time_is_accounted", HOLDS, {"waits": {"IO:DataFileRead": 1000}}, "other waits 100 %."),
+    ("time_is_accounted", FAILS, {"host": SHORT_QUEUE, "waits": {"IO:Read": 60, "CPU": 60}}, "29 % is neither"),
+    ("time_is_accounted", UNKNOWN, {"host": SHORT_QUEUE, "waits": {"IO:Read": 78, "CPU": 42}}, "with 120"),
+    ("time_is_accounted", UNKNOWN, {"waits": {"CPU": 99}}, "only 99 wait samples"),
+    ("time_is_accounted", UNKNOWN, {"waits": STAGES}, "the stage of a session's statement"),
+    ("time_is_accounted", UNKNOWN, {}, "server_runqueue_s was not measured"),
+    ("time_is_accounted", UNKNOWN, {"local": False}, "the server is not known to be on this host"),
+    ("time_is_accounted", HOLDS, {"local": False, "waits": {"IO:DataFileRead": 91, "CPU": 9}}, "CPU is unknown"),
+    ("time_is_accounted", UNKNOWN, {"host": made.host(seconds=62.0)}, "the host counters span 3.33 % more time"),
     ("rate_reached", HOLDS, {"schedule": made.schedule()}, "2,000.0 of 2,000.0 a second; no due"),
     ("rate_reached", HOLDS, {"schedule": left(1200)}, "99.01 % of those due"),
     ("rate_reached", FAILS, {"schedule": left(1300)}, "1,300 operations due in the window had not begun"),

@@ -107,7 +107,7 @@ def test_python_raises_what_a_comparison_did_not_come_to(tmp_path, monkeypatch, 
     monkeypatch.setattr("openslob.kinds.ab.execute.plan", lambda *_: None)
     folder = SimpleNamespace(record=record, path=tmp_path)
     monkeypatch.setattr("openslob.kinds.ab.execute.execute", lambda *_: folder)
-    with pytest.raises(openslob.SlobError, match=why):
+    with pytest.raises(openslob.SlobError, match=f"{why}.*; its record is "):
         openslob.ab("as-is", "jit=off", target="postgresql://u@db1/test")
     folder.record = record.model_copy(update={"status": Status.COMPLETE})
     assert openslob.ab("as-is", "jit=off", target="postgresql://u@db1/test").record.sides == record.sides

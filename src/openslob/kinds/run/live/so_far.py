@@ -44,7 +44,7 @@ _TIMED = (no_stalls, environment.percentiles_supported)
 _LATE = "Not judged yet: the latencies of operations come some seconds late."
 _LATER = (
     *("window", "planned_time", "sessions_busy", "alone_on_server", "counts_agree", "exact_mix", "mode"),
-    *("data_in_place", "limit_found", "level_sustained"),
+    *("data_in_place", "limit_found", "time_is_accounted", "level_sustained"),
 )
 # Of a run at a given rate; and of some runs, but which ones is known at their end.
 _OF_RATE, OF_SOME = "rate_reached", frozenset({"block_path", "within_ceiling", "awr_agrees"})
