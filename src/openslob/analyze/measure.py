@@ -127,11 +127,9 @@ def measure(
         "host": _host(host, totals, not record.environment.get("drivers")),
         "waits": {} if dropped else waits,
         "wait_samples": 0 if dropped else round(totals.get(WAIT_SAMPLES, _total(tables.waits, SAMPLES))),
-        "direct_io": record.engine.get("direct_io"),
-        "stand_in": bool(record.engine.get("stand_in")),
-        "no_device": str((record.engine.get("flavour") or {}).get("no_device") or ""),
         "clock_us": record.engine.get("clock_us"),
         "refused_settings": _list_refused(record),
+        **_server(record),
         "local": bool(record.environment.get("local", tables.host.value(SERVER_CPU) is not None)),
         "errors": errors,
     }
@@ -161,6 +159,13 @@ def measure(
         timeline=tuple(_timeline(tables, known, work_ends, load, _MOST_SO_FAR if until else _MOST_POINTS)),
         **facts,
     )
+
+
+def _server(record: RunRecord) -> dict[str, Any]:
+    """Return what the record says of the server that a measurement depends on."""
+    engine = record.engine
+    no_device = str((engine.get("flavour") or {}).get("no_device") or "")
+    return {"direct_io": engine.get("direct_io"), "stand_in": bool(engine.get("stand_in")), "no_device": no_device}
 
 
 def _window(tables: RunTables, load: Workload, counted_s: float, warmup_s: float, until: Until | None) -> Window:
