@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the pages of docs/ that are made from code: parameters.md and figures.md, and from tests: reliability.md.
+"""Write the pages of docs/ that are made from code (parameters.md, figures.md, flavours.md) and tests (reliability.md).
 
 Of awr.md only the tables of columns are made; of other pages what `slob show` prints of a record of the tests. A line
 before such a block says which record, and of a whole report also which section, and how many lines of it::
@@ -25,6 +25,9 @@ from unittest.mock import patch
 from openslob.awr.columns import COLUMNS, PREFIXES, Prefix
 from openslob.awr.rows import ROW_SETS
 from openslob.config.parameters import Parameter, parameters
+from openslob.engines.flavour import Flavour, refusal
+from openslob.engines.mysql import flavours as of_mysql
+from openslob.engines.postgresql import flavours as of_postgresql
 from openslob.kinds.contract import kind_of
 from openslob.metrics import METRICS, STORAGE_METRICS, Better, Metric
 from openslob.record.finding import at
@@ -81,6 +84,33 @@ unknown in them, with the reason. A dash instead of an exit code stands for a pr
 shortens how long slob waits for a server that hangs, or for somebody's lock; the limits are 30 s without an answer, and
 30 s beyond the planned end of a run.
 """
+_FLAVOURS_HEAD = """# Flavours
+
+Many products speak the protocol of PostgreSQL or of MySQL. `slob` asks first which one answers, in one query on the
+first connection, before anything is set or created. The record, the report, lists and comparisons name that product and
+its version; a comparison of two says that they differ. This page is made from the code by `tools/generate_docs.py`; a
+test fails when it is out of date.
+
+A product that is known to be impossible to measure is refused in one line. Its reason is in the tables:
+
+```
+{line}
+```
+
+A server that is none of these is an *unknown relative*. So is one that calls itself by the name of an original and
+lacks a function that each version of it has, or says different versions in different places. It is measured, with a
+caution before the figures that names the reason. It is refused only if it lacks what the method needs, or answers no
+query of its catalogs.
+
+Where blocks are in a service of storage, no read of the engine is known to be one of a device. The verdict
+`reads_reached_device` and the figures of the device are then unknown with that reason.
+
+*Known by* has the pattern of the version text (of MySQL with `version_comment` behind it), and settings, functions,
+extensions and variables that only this product has. *Placement* is what proves that each row has a block of its own;
+*lock* keeps two runs apart. The tests run on the originals, which have no source; **no other product was tried**: what
+each answers is as its source says, and the tests answer like that.
+"""
+_FLAVOUR_COLUMNS = ("product", "known by", "reads", "placement", "lock", "what its figures mean besides", "source")
 _ROW_SET_COLUMNS = ("set", "section", "columns after the file")
 _PREFIX_COLUMNS = ("name", "figures, the first by default", "section", "example")
 _AWR_COLUMNS = ("column", "unit", "section", "meaning")
@@ -108,6 +138,16 @@ def reliability_page() -> str:
     lines = [_RELIABILITY_HEAD.format(count=count)]
     for command, rows in sections.items():
         lines += [f"## slob {command}\n", *_table_head(_FAULT_COLUMNS), *(_row(*cells) for cells in rows), ""]
+    return "\n".join(lines)
+
+
+def flavours_page() -> str:
+    """Return docs/flavours.md: a table of the products that speak the protocol of each engine."""
+    example = of_postgresql.FLAVOURS[0]
+    line = refusal("db.example.com:5432/bench", f"{example.product} 26.3.1", example.refused)
+    lines = [_FLAVOURS_HEAD.format(line=f"slob: {line}")]
+    for heading, rows in (("PostgreSQL", of_postgresql.FLAVOURS), ("MySQL", of_mysql.FLAVOURS)):
+        lines += [f"## {heading}'s protocol\n", *_table_head(_FLAVOUR_COLUMNS), *map(_flavour_row, rows), ""]
     return "\n".join(lines)
 
 
@@ -159,10 +199,24 @@ def _print(record: str, section: str | None, lines: str | None) -> str:
 PAGES: Mapping[str, Callable[[], str]] = {
     "parameters.md": parameters_page,
     "figures.md": figures_page,
+    "flavours.md": flavours_page,
     "reliability.md": reliability_page,
     "awr.md": awr_page,
     **{name: partial(page_with_output, name) for name in ("reading-a-result.md", "observe.md")},
 }
+
+
+def _flavour_row(row: Flavour) -> str:
+    known = [f"version text `{row.text}`".replace("|", "\\|")] if row.text else []
+    signs = ", ".join([*known, *(f"{kind} `{name}`" for kind, _, name in (sign.rpartition(" ") for sign in row.signs))])
+    if row.refused:
+        meaning = ["–", "–", "–", f"**refused**: {row.refused}"]
+    else:
+        reads = "of no device" if row.no_device else "of a device, or of the page cache"
+        besides = [row.meaning, row.settings and f"settings of the server are changed in the {row.settings}"]
+        meaning = [reads, row.placement, row.lock, "; ".join(filter(None, besides)) or "–"]
+    source = f"[source]({row.source})" if row.source.startswith("https://") else row.source or "the tests' servers"
+    return _row(row.product.replace("{family}", "MySQL, MariaDB"), signs, *meaning, source)
 
 
 def _parameter_sections() -> Iterator[str]:

@@ -37,6 +37,8 @@ def test_the_server_is_described(subject):
     facts = subject.engine.facts()
     assert facts.product in ("PostgreSQL", "MariaDB", "MySQL", "Oracle")
     assert facts.version[0].isdigit()
+    # It is taken for itself, and not for another product that speaks its protocol.
+    assert (facts.family, facts.number, facts.caution, facts.no_device) == (facts.product, facts.version, "", "")
     assert facts.block_size in (4096, 8192, 16384, 32768, 65536)
     assert facts.cache_bytes >= 32 * 1024**2
     assert facts.free_connections > 100

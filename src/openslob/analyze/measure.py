@@ -107,6 +107,7 @@ def _list_facts(record: RunRecord) -> dict[str, Any]:
         "cache_bytes": record.engine.get("cache_bytes"),
         "direct_io": record.engine.get("direct_io"),
         "stand_in": bool(record.engine.get("stand_in")),
+        "no_device": str((record.engine.get("flavour") or {}).get("no_device") or ""),
         "clock_us": record.engine.get("clock_us"),
         "refused_settings": _list_refused(record),
         "elsewhere": bool(record.environment.get("reader")),

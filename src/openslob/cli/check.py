@@ -100,7 +100,7 @@ def _footprint(location: ServerLocation) -> dict[str, Any]:
 
 
 def _reservations(result: Preflight) -> list[str]:
-    found = reservations(result.facts.experimental, result.facts.stand_in)
+    found = reservations(result.facts.experimental, result.facts.stand_in, result.facts.caution)
     return warning_lines(found, COLUMNS)
 
 
@@ -229,7 +229,7 @@ def prove_assumptions(engine: Engine, output: Path | None, with_names: bool, as_
         path = output or Path(f"prove-{engine.name}-{facts.version}.json")
         if not as_json:
             lines = wrap(f"{facts.product} {facts.version}, {engine.target}", columns=COLUMNS)
-            lines += warning_lines(reservations(facts.experimental, facts.stand_in), COLUMNS)
+            lines += warning_lines(reservations(facts.experimental, facts.stand_in, facts.caution), COLUMNS)
             write("\n".join([*lines, "", "ASKED OF THIS SERVER"]))
         asked: list[AskedQuestion] = []
         with proving.open_proving(engine) as found:

@@ -159,7 +159,7 @@ def watch(
     facts = engine.facts()
     with stoppable(announced=False) as interrupt:
         if as_csv or as_json:
-            for reservation in reservations(facts.experimental, facts.stand_in):
+            for reservation in reservations(facts.experimental, facts.stand_in, facts.caution):
                 complain(reservation)
             show = (make_csv_printer if as_csv else make_json_printer)(engine, selection, top)
         else:
@@ -193,7 +193,7 @@ def _plain(engine: Engine, facts: ServerFacts, interval_s: float, selection: Sel
     where = f"the sum of {len(instances)} instances" if instances else engine.target
     what = f"{facts.product} {facts.version}, {where}; every {interval_s:g} s, times in {zone}"
     about = [
-        *warning_lines(reservations(facts.experimental, facts.stand_in)),
+        *warning_lines(reservations(facts.experimental, facts.stand_in, facts.caution)),
         *(wrap(what, columns=width) if width else [what]),
         *instances,
     ]

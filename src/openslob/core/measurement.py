@@ -623,12 +623,12 @@ class Observed:
 
     ``waits`` maps a wait event to the number of sessions seen in it, over all ``wait_samples`` samples. ``others`` are
     the sessions that are not the test's; there are none where the load is everybody's. ``local`` means that the server
-    is on this host. ``file_system`` is the type of file system of its data; None when not known. ``stand_in``: the
-    server says that it is no database. ``refused_settings`` are those of the work loop's sessions. ``caps`` is what
-    its course shows of caps on it; None if nobody looked. ``unevenness`` is how much its rate of requests varied from
-    second to second, relative to the mean. ``elsewhere``: the server's host, whose counters were read, is not that of
-    the driver. ``clock_us`` is what an operation's readings of the server's clock take, where the engine has measured
-    that.
+    is on this host. ``file_system`` is the type of file system of its data; None when not known. ``no_device`` is
+    why no read of the engine is known to be one of a device; empty where they may be. ``stand_in``: the server says
+    that it is no database. ``refused_settings`` are those of the work loop's sessions. ``caps`` is what its course
+    shows of caps on it; None if nobody looked. ``unevenness`` is how much its rate of requests varied from second to
+    second, relative to the mean. ``elsewhere``: the server's host, whose counters were read, is not that of the driver.
+    ``clock_us`` is what an operation's readings of the server's clock take, where the engine has measured that.
     """
 
     block_size: int
@@ -646,6 +646,7 @@ class Observed:
     interrupted: bool = False
     others: OtherSessions = OtherSessions()
     stand_in: bool = False
+    no_device: str = ""
     refused_settings: Sequence[RefusedSetting] = ()
     caps: CapSearch | None = None
     unevenness: float | None = None

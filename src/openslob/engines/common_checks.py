@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.workload import BlockPath, DataSpec, Workload
@@ -91,6 +91,16 @@ def check_settings(bad: Iterable[BadSetting], facts: ServerFacts, by: str) -> It
                 setting.spoils,
                 by,
             )
+
+
+def place_remedies(found: Iterable[Finding], settings: str, statements: Sequence[str]) -> Iterator[Finding]:
+    """Yield the findings, with the place where a service takes what these ``statements`` of a remedy change elsewhere.
+
+    ``settings`` is that place, as in `Identity`; empty where the server itself takes the statements.
+    """
+    for finding in found:
+        is_elsewhere = settings and any(statement in finding.remedy for statement in statements)
+        yield replace(finding, by=settings) if is_elsewhere else finding
 
 
 def find_neighbour(where: str, who: str) -> Finding:

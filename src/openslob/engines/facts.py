@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from openslob.core.process_selector import ProcessSelector, ProcessTree
 from openslob.core.workload import DataSpec
+from openslob.engines.flavour import Identity
 
 # The name of findings about the data, which a load repairs.
 DATA = "data"
@@ -72,7 +73,8 @@ class ServerFacts:
     database. ``started_at`` is when the server was started, by its clock, to the second; of a cluster all instances'.
     Empty when it does not say. ``least_window_s``: most of the server's counts are unknown over less time, since it
     shows them late. ``clock_us`` is what the readings of the server's clock take that an operation of the work loop
-    makes, in µs; None where that is not measured.
+    makes, in µs; None where that is not measured. ``identity`` is what ``product`` and ``version`` follow from, where
+    others speak its protocol.
     """
 
     product: str
@@ -94,6 +96,32 @@ class ServerFacts:
     started_at: str = ""
     least_window_s: float = 0.0
     clock_us: float | None = None
+    identity: Identity | None = None
+
+    @property
+    def family(self) -> str:
+        """The product whose protocol, statements and catalogs the server has."""
+        return self.identity.family if self.identity else self.product
+
+    @property
+    def number(self) -> str:
+        """The version of the family."""
+        return self.identity.number if self.identity else self.version
+
+    @property
+    def caution(self) -> str:
+        """What must be known before any figure, in a sentence without a full stop; empty if nothing must."""
+        return self.identity.caution if self.identity else ""
+
+    @property
+    def settings_place(self) -> str:
+        """Where a setting of the server is changed, if not on the server; else empty."""
+        return self.identity.settings if self.identity else ""
+
+    @property
+    def no_device(self) -> str:
+        """Why no read of the engine is known to be one of a device; empty where they may be."""
+        return self.identity.no_device if self.identity else ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +144,10 @@ class ServerLocation:
     def unknown(cls, why: str) -> ServerLocation:
         """Return the location of a server that is not known to be on this host."""
         return cls(None, (), why)
+
+    def without_device(self, why: str) -> ServerLocation:
+        """Return the location of a server whose data are on no device of its host, with the reason ``why``."""
+        return replace(self, data_directories=(), why_unknown=self.why_unknown or why)
 
     @property
     def is_known(self) -> bool:

@@ -17,6 +17,7 @@ from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType
 from openslob.engines.base import Snapshotter
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
+from openslob.engines.flavour import Identity
 from openslob.engines.ledger import LedgerTables
 from openslob.engines.load import Loader, load
 from openslob.engines.manifest import LoadManifest
@@ -65,6 +66,7 @@ class ServerEngine(ABC, Generic[C]):
         self.patience = Patience()
         self.server_pid: int | None = None
         self.host: OtherHost | None = None
+        self._identity: Identity | None = None
 
     # What a product's subclass provides.
 
@@ -97,8 +99,16 @@ class ServerEngine(ABC, Generic[C]):
         """Open a connection in autocommit mode that names its purpose to the server."""
         connection = self._open(purpose, self.patience, self.work.get(purpose, Work.SHORT), self.obstacle)
         with close_on_failure(connection), self.report_as(f"can't connect to {self.target}"):
+            self._identity = self._identity or self.identify(connection)
             self.settle(connection, purpose)
         return connection
+
+    @property
+    def identity(self) -> Identity | None:
+        """Which product the server is, asked on the first connection; None where no other speaks its protocol."""
+        if self._identity is None:
+            self.open("query").close()
+        return self._identity
 
     def _open(self, purpose: str, patience: Patience, work: Work, obstacle: Callable[[], str]) -> C:
         watch = Watch(patience, work, obstacle)
@@ -135,6 +145,12 @@ class ServerEngine(ABC, Generic[C]):
             yield self.list_settings(connection)
 
     # What many products do not have.
+
+    def identify(self, connection: C) -> Identity | None:
+        """Return which product the server is; None: no other speaks its protocol.
+
+        SlobError where nothing can be measured. Nothing was set on the connection.
+        """
 
     def proving(self) -> AbstractContextManager[Proving] | None:
         """Return None: the contract tests of this engine run on real servers."""

@@ -1,6 +1,8 @@
 """The record of one run or observation, as stored in `run.json`. It is versioned, so that old records stay readable.
 
 History of the format, newest first:
+  5  ``engine.flavour``: which product answered, and how that is known. ``product`` and ``version`` are that product's;
+     before, they were those of the product whose protocol the server speaks.
   4  ``episodes``: the stretches in which the load was slow, with their causes. Raw files of loads of more than an hour
      are thinned: from the events ``step_s`` on, a row is about so many seconds (`record/thinning.py`).
   3  ``kind`` observation: a load that is not ours. Its ``spec`` has no workload, and it has no operations.
@@ -19,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 
 from openslob.record.parts import READ, EngineFacts, Environment, Facts, Latencies, require_load
 
-RECORD_VERSION = 4
+RECORD_VERSION = 5
 # The settings of the server that a run was made with on purpose, in `RunRecord.engine`.
 SET = "set"
 # And the list of the settings that the server refused to its sessions (`core.measurement.RefusedSetting`).
@@ -213,10 +215,14 @@ _COUNTED = {"update": "updates_total", "scan": "scans_total"}
 _RATES = ("target_ops", "target_iops")
 
 
-def reservations(experimental: str, stand_in: bool) -> tuple[str, ...]:
-    """Return what must be known of a server before any figure: that it is no database, that its engine is new."""
+def reservations(experimental: str, stand_in: bool, caution: str = "") -> tuple[str, ...]:
+    """Return what must be known of a server before any figure: it is no database, its engine is new, or another one."""
     no_database = "No database: the server says that it is a stand-in; its figures are computed, none is measured."
-    return (*([no_database] if stand_in else []), *([f"Experimental: {experimental}."] if experimental else []))
+    return (
+        *([no_database] if stand_in else []),
+        *([f"Experimental: {experimental}."] if experimental else []),
+        *([f"{caution}."] if caution else []),
+    )
 
 
 class RunRecord(DocumentWithFigures):
@@ -242,8 +248,11 @@ class RunRecord(DocumentWithFigures):
     ``server_started_at`` (by the server's clock; runs of one start are more alike than those of several),
     ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
     figures are not to be relied on yet), ``clock_us`` (what an operation's readings of the server's clock take),
-    ``stand_in`` (the server is no database) and ``refused_settings`` (settings that it refused to the sessions: fields
-    of `RefusedSetting`). Either may have ``unknown``, which maps a fact to the reason why it is not known.
+    ``stand_in`` (the server is no database), ``refused_settings`` (settings that it refused to the sessions: fields
+    of `RefusedSetting`) and ``flavour`` (of servers whose protocol others speak: the ``family`` whose protocol it is
+    with its ``number``, ``by`` what the product was recognised, the version text that it ``says``, why there is
+    ``no_device`` of its host that the engine reads, and the ``caution`` that comes before any figure). Either may have
+    ``unknown``, which maps a fact to the reason why it is not known.
 
     ``latency`` is service time by kind of operation; ``slowest`` in it are single operations: ``us``, ``session``, and
     the seconds of the load between which each ran. ``response`` has the same figures measured from the due time, for
@@ -297,9 +306,17 @@ class RunRecord(DocumentWithFigures):
                 yield f"it has operations of the kind {kind}, and no latency of them"
 
     @property
+    def relative(self) -> str:
+        """The product that answered, with its version, if it is not the one whose protocol it speaks; else empty."""
+        family, product = (self.engine.get("flavour") or {}).get("family"), self.engine.get("product")
+        return f"{product} {self.engine.get('version')}" if family not in (None, product) else ""
+
+    @property
     def reservations(self) -> tuple[str, ...]:
         """What a reader must know of the server before any figure, in sentences."""
-        return reservations(str(self.engine.get("experimental") or ""), bool(self.engine.get("stand_in")))
+        engine = self.engine
+        caution = str((engine.get("flavour") or {}).get("caution") or "")
+        return reservations(str(engine.get("experimental") or ""), bool(engine.get("stand_in")), caution)
 
 
 def all_reservations(records: Iterable[RunRecord]) -> tuple[str, ...]:

@@ -135,6 +135,7 @@ class _Engine(BaseModel):
     data_bytes: Number | None = None
     asked: dict[str, str | Number | bool | None] | None = Field(default=None, alias="set")
     direct_io: bool | None = None
+    flavour: dict[str, str] = {}
     settings: dict[str, Any] = {}
     plans: dict[str, str] = {}
     wait_latency: dict[str, _Latency] = {}

@@ -53,6 +53,7 @@ _ENGINE_KNOWN = frozenset(
         "wait_latency",
         "unknown",
         "experimental",
+        "flavour",
         "stand_in",
         # In the notes.
         REFUSED,
@@ -191,6 +192,7 @@ def server(record: RunRecord) -> Section:
     direct = "unknown" if direct_io is None else "direct" if direct_io else "buffered by the operating system"
     cells = (size(engine.get("block_size")), size(engine.get("cache_bytes")))
     rows = [
+        *_recognised(record),
         ("storage", f"blocks of {cells[0]}, buffer cache {cells[1]}, I/O {direct}"),
         *fact_rows(engine, _ENGINE_KNOWN),
     ]
@@ -198,6 +200,15 @@ def server(record: RunRecord) -> Section:
         rows.append(("settings", ", ".join(f"{name}={setting}" for name, setting in sorted(settings.items()))))
     plans = _plans(engine.get("plans") or {})
     return Section("Server", (LabelledTexts(rows), *([TextPicture(lambda _: plans)] if plans else [])))
+
+
+def _recognised(record: RunRecord) -> list[tuple[str, str]]:
+    """Return whose protocol the product speaks and what shows it, if it is not the product whose protocol it is."""
+    if not record.relative:
+        return []
+    flavour = record.engine["flavour"]
+    speaks = f"{flavour.get('family')} {flavour.get('number')}"
+    return [("product", f"{record.relative}, which speaks as {speaks}; known by: {flavour.get('by')}")]
 
 
 def unknown(record: RunRecord) -> Section:

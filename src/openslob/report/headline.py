@@ -83,7 +83,8 @@ def _who(record: RunRecord) -> str:
     sessions = record.value("sessions")
     plural = "session" if sessions == 1 else "sessions"
     scans = f", {record.spec.get('scan_pct')} % scans" if record.spec.get("scan_pct") else ""
-    return f"{number(sessions)} {plural}, {record.spec.get('update_pct')} % updates{scans}"
+    on = f" on {record.relative}" if record.relative else ""
+    return f"{number(sessions)} {plural}{on}, {record.spec.get('update_pct')} % updates{scans}"
 
 
 def say_rate(record: RunRecord) -> str:

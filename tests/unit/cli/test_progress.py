@@ -214,6 +214,8 @@ def test_a_count_of_many_is_shown_on_a_terminal_and_every_item_comes(terminal, m
     shown = written(terminal)
     assert "reading reports" in shown
     assert "5/5" in shown
+    assert list(counting(iter("abcd"), "reading reports", 3)) == list("abcd")
+    assert "4/3" not in written(terminal)
     assert list(counting(iter("a"), "reading reports", 1)) == ["a"]
     assert written(terminal) == ""
 

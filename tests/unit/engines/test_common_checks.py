@@ -11,8 +11,8 @@ from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines import common_checks
-from openslob.engines.common_checks import check_connections, check_data, require_own_storage
-from openslob.engines.facts import DataState, ServerFacts
+from openslob.engines.common_checks import check_connections, check_data, place_remedies, require_own_storage
+from openslob.engines.facts import DataState, Finding, ServerFacts
 
 SMALL = Workload(schemas=2, scale="100", scan_table_sz="5", work_unit=4)
 FACTS = ServerFacts("Product", "1.0", 4096, 1000, 50, {}, True, tablespace="SLOB4K")
@@ -23,6 +23,15 @@ def test_a_specification_without_tablespace_has_the_fingerprint_it_always_had():
     placed = SMALL.data(4096, "SLOB4K")
     assert (placed.tablespace, placed.block_size) == ("SLOB4K", 4096)
     assert len({SMALL.data(4096).fingerprint(), placed.fingerprint(), SMALL.data(4096, "B").fingerprint()}) == 3
+
+
+def test_a_service_that_takes_no_statement_for_a_setting_is_not_given_one_by_a_superuser():
+    own = "as a superuser in database bench"
+    found = [Finding(name, "why", f"{name} x", False, by=own) for name in ("ALTER SYSTEM SET", "ALTER ROLE")]
+    assert list(place_remedies(found, "", ("ALTER SYSTEM",))) == found
+    placed = list(place_remedies(found, "in the DB parameter group", ("ALTER SYSTEM",)))
+    assert [each.by for each in placed] == ["in the DB parameter group", own]
+    assert [each.remedy for each in placed] == [each.remedy for each in found]
 
 
 def test_data_of_another_tablespace_do_not_fit():

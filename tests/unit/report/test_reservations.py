@@ -9,6 +9,7 @@ from factories.measurements import measurement
 from openslob.analyze.compare import compare
 from openslob.analyze.curves.points import Run
 from openslob.analyze.verdicts import judge
+from openslob.kinds.run import KIND as RUN
 from openslob.record.model import Holds, Verdict
 from openslob.report.ci_formats import github, markdown
 from openslob.report.comparison import comparison_document, comparison_json
@@ -21,11 +22,34 @@ from openslob.report.text import render, run_document
 
 EXPERIMENTAL = "no such database has passed the tests of this engine yet"
 STAND_IN = "stand-in"
+FLAVOUR = {"family": "PostgreSQL", "number": "16.4", "by": "function aurora_version", "says": "PostgreSQL 16.4 on x86"}
+CAUTION = "Aurora: its blocks are in a storage service of its own"
 
 
 def record(**facts):
     made = record_files.record()
     return made.model_copy(update={"engine": {**made.engine, **facts}})
+
+
+def test_a_report_names_the_product_that_answered_and_whose_protocol_it_speaks():
+    text = render(record(product="Aurora", version="16.4.2", flavour=FLAVOUR))
+    assert text.splitlines()[0].count("Aurora 16.4.2") or "Aurora 16.4.2" in text.partition("\n\n")[0]
+    assert "Aurora 16.4.2, which speaks as PostgreSQL 16.4; known by: function aurora_version" in " ".join(text.split())
+    aurora = record(product="Aurora", version="16.4.2", flavour=FLAVOUR)
+    assert "sessions on Aurora 16.4.2, " in headline(aurora)
+    assert RUN.contents(aurora) == "Aurora 16.4.2"
+    original = record(product="PostgreSQL", version="16.4", flavour=FLAVOUR)
+    assert "which speaks as" not in render(original)
+    assert (RUN.contents(original), RUN.contents(record())) == ("", "")
+    assert "on PostgreSQL" not in headline(original)
+
+
+def test_two_flavours_are_not_the_same_product():
+    runs = [Run.of(record(product=product, version="16.4")) for product in ("PostgreSQL", "Amazon RDS for PostgreSQL")]
+    compared = compare(runs[:1], runs[1:], "a", "b")
+    assert [(each.name, each.a, each.b) for each in compared.mismatches] == [
+        ("product", ("PostgreSQL",), ("Amazon RDS for PostgreSQL",))
+    ]
 
 
 def test_a_database_needs_no_word_and_no_verdict():
@@ -35,7 +59,12 @@ def test_a_database_needs_no_word_and_no_verdict():
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"), [({"experimental": EXPERIMENTAL}, EXPERIMENTAL), ({"stand_in": True}, STAND_IN)]
+    ("facts", "said"),
+    [
+        ({"experimental": EXPERIMENTAL}, EXPERIMENTAL),
+        ({"stand_in": True}, STAND_IN),
+        ({"flavour": {**FLAVOUR, "caution": CAUTION}}, f"{CAUTION}."),
+    ],
 )
 def test_every_report_says_it_before_the_figures(tmp_path, facts, said):
     reserved = record(**facts)

@@ -172,6 +172,8 @@ def reads_reached_device(measurement: Observed) -> Verdict:
             f"too few below {count(MIN_READ_REQUESTS)} to judge by.",
             engine_read_requests=requests.value,
         )
+    if measurement.no_device:
+        return unknown(name, f"Can't be determined: {measurement.no_device}.", engine_read_bytes=asked.value)
     if measurement.file_system in MEMORY_FILE_SYSTEMS:
         why = f"There is no device: the data are on {measurement.file_system}, memory-speed storage."
         return fails(name, why, engine_read_bytes=asked.value, file_system=measurement.file_system)
@@ -306,8 +308,8 @@ def within_ceiling(measurement: Measurement) -> Verdict | None:
     reads, writes = engine(measurement, "read_requests"), engine(measurement, "write_requests")
     if reads.value is not None and writes.value is not None and writes.value > reads.value * MAX_WRITES_PCT / 100:
         return unknown(name, "The run wrote, and the raw measurement only read: they can't be compared.")
-    if measurement.other_storage:
-        return unknown(name, f"Can't be determined: {measurement.other_storage}.")
+    if other := measurement.other_storage or measurement.no_device:
+        return unknown(name, f"Can't be determined: {other}.")
     mean = engine(measurement, "read_bytes").per(reads, "").value
     if mean is not None and mean > measurement.block_size * (1 + MAX_ABOVE_PCT / 100):
         return unknown(

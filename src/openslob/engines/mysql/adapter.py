@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -18,12 +18,14 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
     LOCK_PATIENCE_S,
     await_ended,
+    place_remedies,
     require_no_driver,
     require_none,
     require_own_storage,
     require_shared,
 )
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
+from openslob.engines.flavour import Identity
 from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
 from openslob.engines.mysql import checks, connection_registry, manifest
@@ -42,6 +44,7 @@ from openslob.engines.mysql.connection import (
 )
 from openslob.engines.mysql.counters import MysqlCounters, MysqlServerCounters
 from openslob.engines.mysql.errors import is_full, report_as
+from openslob.engines.mysql.flavours import MARIADB, identify
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.known_settings import MysqlSessionSettings
 from openslob.engines.mysql.ledger import MysqlLedger
@@ -99,6 +102,9 @@ class MysqlEngine(ServerEngine[Connection]):
     def connect(self, purpose: str, watch: Watch) -> Connection:
         return open_connection(self.params, purpose, watch)
 
+    def identify(self, connection: Connection) -> Identity:
+        return identify(connection, self.target)
+
     def settle(self, connection: Connection, purpose: str) -> None:
         self._opened[thread_id(connection)] = purpose
         if purpose in _OURS or not is_proxied(connection):
@@ -146,41 +152,48 @@ class MysqlEngine(ServerEngine[Connection]):
 
     def facts(self) -> ServerFacts:
         with self.querying() as connection:
+            known = self.identity
+            assert known is not None
             identity = query(connection, statement("facts", "identity"))[0]
             settings = query_shown(connection, statement("facts", "settings"))
             replication = query_shown(connection, statement("facts", "replication"))
             connected = int(query(connection, statement("facts", "connected"))[0]["Value"])
-            is_mariadb = "MariaDB" in identity["version"]
-            status = "information_schema.global_status" if is_mariadb else "performance_schema.global_status"
-            started = query(connection, statement("facts", "started", status=status))
+            schema = "information_schema" if known.family == MARIADB else "performance_schema"
+            started = query(connection, statement("facts", "started", status=f"{schema}.global_status"))
             reached_by = {"transport": transport(connection)} | ({"pooler": PROXY} if is_proxied(connection) else {})
         # This query itself holds a connection that will be free again.
         free = identity["max_connections"] - connected + 1
         return ServerFacts(
-            product="MariaDB" if is_mariadb else "MySQL",
-            version=identity["version"].partition("-")[0],
+            product=known.product,
+            version=known.version,
             block_size=identity["block_size"],
             cache_bytes=identity["cache_bytes"],
             free_connections=min(free, identity["max_user_connections"] or free),
             settings=settings,
-            direct_io=settings["innodb_flush_method"] in _DIRECT if "innodb_flush_method" in settings else None,
+            direct_io=_is_direct(settings, known),
             connection=reached_by,
             read_only=bool(identity["read_only"]),
             direct_io_remedy=_DIRECT_IO_REMEDY,
             # Without Galera no other server is known to hold the same data.
             cluster_id=replication.get("wsrep_cluster_state_uuid", "") or self.target,
             started_at=started[0]["started_at"] if started else "",
+            identity=known,
         )
 
     def location(self) -> ServerLocation:
         with self.querying() as connection:
             if self.host:
-                return locate_on(self.host, connection, self.server_pid)
-            return take_named_process(locate(connection), self.server_pid)
+                location = locate_on(self.host, connection, self.server_pid)
+            else:
+                location = take_named_process(locate(connection), self.server_pid)
+        why = self.identity.no_device if self.identity else ""
+        return location.without_device(why) if why else location
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         with self.querying(f"{self.target} can't be checked") as connection:
-            yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
+            facts = self.facts()
+            found = checks.findings(connection, self.names, workload, facts, self.data.state)
+            yield from place_remedies(found, facts.settings_place, ("SET GLOBAL", "my.cnf"))
 
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Let the server parse them."""
@@ -295,6 +308,12 @@ class MysqlEngine(ServerEngine[Connection]):
     def _drivers(self, connection: Connection) -> list[str]:
         numbers = connection_registry.sessions(connection, self.names, STOP)
         return [f"connection {number}" for number in numbers]
+
+
+def _is_direct(settings: Mapping[str, str], server: Identity) -> bool | None:
+    """Return whether the server bypasses the page cache of its host; None when that is unknown, or it has none."""
+    method = settings.get("innodb_flush_method")
+    return None if method is None or server.no_device else method in _DIRECT
 
 
 class MysqlData(ServerData[Connection]):

@@ -187,9 +187,9 @@ def _raise_limit(identity: Row) -> Callable[[int], str]:
 
 
 def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterator[Finding]:
-    oldest = OLDEST[facts.product]
-    if tuple(int(part) for part in facts.version.split(".")[:2]) < oldest:
-        name = f"{facts.product} {oldest[0]}.{oldest[1]}"
+    oldest = OLDEST[facts.family]
+    if tuple(int(part) for part in facts.number.split(".")[:2]) < oldest:
+        name = f"{facts.family} {oldest[0]}.{oldest[1]}"
         yield Finding("version", f"the server is older than {name}", f"use {name} or later", True)
     if identity["read_only"]:
         yield Finding(READ_ONLY_FINDING, "the server accepts no writes (read_only)", "use the primary", True)
@@ -209,7 +209,7 @@ def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, grant
         yield Finding("commit mode", why, "use COMMIT_MODE=engine to leave it unchanged", False)
     else:
         why = f"COMMIT_MODE={workload.commit_mode} needs {SETTING} = {required}: it is {present}"
-        grant = f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {grantee}"
+        grant = f"GRANT {_SETTING_RIGHTS[facts.family]} ON *.* TO {grantee}"
         yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it unchanged", grant, True, by=_BY)
 
 
@@ -236,7 +236,7 @@ def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     by_engine = workload.commit_mode is CommitMode.ENGINE and facts.settings.get(SETTING) == "1"
     waits = workload.commit_mode is CommitMode.WAIT or by_engine
     alone = facts.settings.get("log_bin") != "ON"
-    if facts.product == "MariaDB" and workload.update_pct and workload.total_sessions > 1 and waits and alone:
+    if facts.family == "MariaDB" and workload.update_pct and workload.total_sessions > 1 and waits and alone:
         why = "MariaDB lets a procedure continue before its commits are on disk: not all updates wait for the log"
         yield Finding("late commits", why, "compare log syncs with commits; MySQL waits", False, True)
 
@@ -244,7 +244,7 @@ def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
     """Return what the server's settings allow to be measured."""
     observed = facts.settings.get("performance_schema") == "ON"
-    enabled = _list_enabled_metrics(connection, facts.product)
+    enabled = _list_enabled_metrics(connection, facts.family)
     return [
         Capability(
             "waits",
@@ -273,7 +273,7 @@ def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]
         Capability(
             "page splits",
             # MariaDB counts them always, among its status.
-            facts.product == "MariaDB" or enabled is None or "index_page_splits" in enabled,
+            facts.family == "MariaDB" or enabled is None or "index_page_splits" in enabled,
             "the server does not count splits of pages",
             "whether updated rows stayed in their blocks will be unknown",
             _set_metric("index_page_splits"),
@@ -363,7 +363,7 @@ def _rights(
         yield Finding(RIGHTS, why, f"GRANT {missing} ON {names.schema()}.* TO {grantee}", True, by=_BY)
     if not may_set(grants):
         why = "this user may not flush dirty pages before the window, so earlier writes may fall into it"
-        yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.product]} ON *.* TO {grantee}", False, by=_BY)
+        yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.family]} ON *.* TO {grantee}", False, by=_BY)
     for name, why, privilege in _READS:
         if not _is_allowed(connection, name):
             yield Finding("monitor", why, f"GRANT {privilege} TO {grantee}", False, by=_BY)

@@ -22,11 +22,13 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import (
     LOCK_PATIENCE_S,
     await_ended,
+    place_remedies,
     require_no_driver,
     require_none,
     require_own_storage,
 )
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
+from openslob.engines.flavour import Identity
 from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
 from openslob.engines.patience import PROBE_S, Watch, Work, close_on_failure
@@ -47,6 +49,7 @@ from openslob.engines.postgresql.connection import (
 )
 from openslob.engines.postgresql.counters import PostgresCounters, PostgresServerCounters, least_window_s
 from openslob.engines.postgresql.errors import is_full, report_as
+from openslob.engines.postgresql.flavours import identify
 from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.loader import PostgresLoader
 from openslob.engines.postgresql.location import locate, locate_on, with_tables_in
@@ -149,8 +152,12 @@ class PostgresEngine(ServerEngine[Connection]):
         connection.watch = watch
         return connection
 
+    def identify(self, connection: Connection) -> Identity:
+        return identify(connection, self.target)
+
     def settle(self, connection: Connection, purpose: str) -> None:
         self._version = connection.info.server_version
+        checks.require_version(connection)
         override_defaults(connection, always=purpose in _OURS)
 
     def _connect(self, purpose: str, timeout_s: int | None = None) -> PatientPsycopg:
@@ -159,7 +166,7 @@ class PostgresEngine(ServerEngine[Connection]):
         if options:
             kept["options"] = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {' '.join(sorted(options))}"
         with report_as(f"can't connect to {self.target}"):
-            connection = PatientPsycopg.connect(
+            return PatientPsycopg.connect(
                 self.address.reveal(),
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
@@ -168,8 +175,6 @@ class PostgresEngine(ServerEngine[Connection]):
                 client_encoding="UTF8",
                 **kept,
             )
-        checks.require_version(connection)
-        return connection
 
     def report_as(self, failure: str) -> AbstractContextManager[None]:
         return report_as(failure)
@@ -200,24 +205,27 @@ class PostgresEngine(ServerEngine[Connection]):
             return connection.execute(text, parameters).fetchall()
 
     def facts(self) -> ServerFacts:
-        version, number, block_size, cache_bytes, started_at = self.query("identity")[0]
+        _, number, block_size, cache_bytes, started_at = self.query("identity")[0]
+        identity = self.identity
+        assert identity is not None
         settings = dict(self.query("settings"))
         standby, cluster = self.query("copies")[0]
         return ServerFacts(
-            product="PostgreSQL",
-            version=version,
+            product=identity.product,
+            version=identity.version,
             block_size=block_size,
             cache_bytes=cache_bytes,
             free_connections=self.query("connections")[0][0],
             settings=settings,
             # Versions without the setting have no direct I/O.
-            direct_io="data" in settings.get("debug_io_direct", ""),
+            direct_io=None if identity.no_device else "data" in settings.get("debug_io_direct", ""),
             connection=self._connection_facts(),
             read_only=standby,
             cluster_id=cluster,
             direct_io_remedy=checks.direct_io_remedy(number),
             started_at=started_at,
             least_window_s=least_window_s(number),
+            identity=identity,
         )
 
     def _connection_facts(self) -> dict[str, str]:
@@ -233,12 +241,16 @@ class PostgresEngine(ServerEngine[Connection]):
                 location = locate_on(self.host, connection, self.server_pid)
             else:
                 location = take_named_process(locate(connection), self.server_pid)
+        if self.identity and self.identity.no_device:
+            return location.without_device(self.identity.no_device)
         tablespaces = [str(directory) for (directory,) in self.query("tablespaces", schema=self.names.schema)]
         return with_tables_in(location, tablespaces)
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         with self.querying(f"{self.target} can't be checked", "check") as connection:
-            yield from checks.findings(connection, self.names, workload, self.facts(), self.data.state)
+            facts = self.facts()
+            found = checks.findings(connection, self.names, workload, facts, self.data.state)
+            yield from place_remedies(found, facts.settings_place, ("ALTER SYSTEM",))
 
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Try them in a transaction that is rolled back."""

@@ -92,6 +92,10 @@ class RunKind(Kind[RunRecord]):
         is_run = any(os.path.lexists(folder / name) for name in self.files)
         return FollowedRun(folder) if is_run else FollowedRuns(folder)
 
+    def contents(self, record: RunRecord) -> str:
+        """Return which product it was, if that is not the one whose protocol it speaks."""
+        return record.relative
+
     def document(self, record: RunRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         from openslob.report.text import run_document
 

@@ -58,6 +58,10 @@ class Memory(Protocol):
     def direct_io_remedy(self) -> str:
         """How the server is given direct I/O."""
 
+    @property
+    def no_device(self) -> str:
+        """Why no read of the engine is known to be one of a device; empty where they may be."""
+
 
 @dataclass(frozen=True)
 class Purpose:
@@ -161,7 +165,10 @@ def purpose_findings(workload: Workload, memory: Memory, host_bytes: int | None 
             # Data that fit the cache are read from it: the run would measure memory and call it storage.
             blocking = purpose.mode is Mode.PIO and cache is not None and data <= cache
             yield Finding("mode", purpose.why, remedies[purpose.mode], blocking, spoils=True)
-    if workload.mode is Mode.PIO and not memory.direct_io:
+    if workload.mode is Mode.PIO and memory.no_device:
+        remedy = "take the engine's reads for what they are: requests to that storage"
+        yield Finding("storage", f"no read will be known to be one of a device: {memory.no_device}", remedy, False)
+    elif workload.mode is Mode.PIO and not memory.direct_io:
         verb = "serves" if host_bytes and data <= host_bytes else "may serve"
         why = f"the server does buffered I/O: the page cache {verb} what the engine reads{_of_host(data, host_bytes)}"
         yield Finding("page cache", why, _past_the_page_cache(memory, host_bytes), False, True)
@@ -188,7 +195,7 @@ def purposes(data_bytes: int, memory: Memory, host_bytes: int | None = None) -> 
 
 
 def _by_page_cache(physical: Purpose, data: int, memory: Memory, host_bytes: int | None) -> Purpose:
-    if memory.direct_io or not physical.possible:
+    if memory.direct_io or memory.no_device or not physical.possible:
         return physical
     if host_bytes is None:
         why = f"unknown: if its host's memory is larger than {format_bytes(data)}, the page cache serves the reads"

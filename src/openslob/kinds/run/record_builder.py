@@ -46,6 +46,7 @@ class RecordBuilder:
             "name": engine.name,
             "product": facts.product,
             "version": facts.version,
+            **({"flavour": facts.identity.to_record()} if facts.identity else {}),
             "target": engine.target,
             "block_size": facts.block_size,
             "cache_bytes": facts.cache_bytes,

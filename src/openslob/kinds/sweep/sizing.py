@@ -31,8 +31,8 @@ UNKNOWN_CACHE_SCALE = Extent.parse("2G")
 class ServerMemory:
     """What of a server decides which data a test needs: its cache, its block size, and whether its I/O is direct.
 
-    ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown. ``least_window_s`` is as in
-    `ServerFacts`.
+    ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown. ``least_window_s`` and
+    ``no_device`` are as in `ServerFacts`.
     """
 
     block_size: int
@@ -41,6 +41,7 @@ class ServerMemory:
     host_bytes: int | None = None
     direct_io_remedy: str = "use --io direct"
     least_window_s: float = 0.0
+    no_device: str = ""
 
     def with_settings(self, server: Values) -> ServerMemory:
         """Return the memory of the server after a restart with these settings."""
@@ -62,8 +63,8 @@ def server_memory(target: str) -> ServerMemory | None:
         if "://" in target or "," in target:
             engine = registry.resolve(target)[0]
             facts, host = engine.facts(), host_memory(engine.location(), engine.host)
-            direct, remedy = facts.direct_io, facts.direct_io_remedy
-            return ServerMemory(facts.block_size, facts.cache_bytes, direct, host, remedy, facts.least_window_s)
+            direct, more = (facts.direct_io, host, facts.direct_io_remedy), (facts.least_window_s, facts.no_device)
+            return ServerMemory(facts.block_size, facts.cache_bytes, *direct, *more)
         spec = registry.find_or_new(target).status().spec
     except SlobError:
         return None

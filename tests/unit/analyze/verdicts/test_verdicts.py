@@ -204,6 +204,13 @@ CASES = [
         {"host": made.host(server_read_bytes=1.5 * READ_BYTES), "direct_io": False},
         "read-ahead",
     ),
+    ("reads_reached_device", UNKNOWN, {"no_device": "Its blocks are elsewhere"}, "Its blocks are elsewhere."),
+    (
+        "reads_reached_device",
+        UNKNOWN,
+        {"no_device": "Its blocks are elsewhere", "host": HALF_REACHED},
+        "determined: Its blocks are elsewhere.",
+    ),
     ("reads_reached_device", HOLDS, {"host": made.host(server_read_bytes=1.5 * READ_BYTES)}, "with direct I/O"),
     # As many bytes as the test asked for, but another session may have read them.
     ("reads_reached_device", UNKNOWN, {"direct_io": False, "others": LOADED}, "others' reads could hide"),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
+from factories.flavours import LINUX, PostgresStandIn
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
 from openslob.engines.postgresql import adapter
@@ -16,19 +17,19 @@ from openslob.kinds.run.plan import session_plans
 ENDED = "terminating connection due to idle-session timeout"
 
 
-class Connection:
+class Connection(PostgresStandIn):
     """Stands in for one of a server that ends idle sessions at once, unless they were opened without that limit."""
 
-    info = SimpleNamespace(server_version=180000, backend_pid=1)
-
     def __init__(self, before_the_end, options):
+        super().__init__(f"PostgreSQL 18.0 {LINUX}")
         self._before_the_end = before_the_end
         self._options = options
 
-    def execute(self, _statement, _values=None):
+    def execute(self, statement, values=None):
         if "idle_session_timeout=0" not in self._options:
             self._before_the_end()
             raise psycopg.errors.IdleSessionTimeout(ENDED)
+        return super().execute(statement, values)
 
     def close(self):
         self._options = ""

@@ -11,6 +11,7 @@ from openslob.core.units import GIB, MIB, NANOS
 from openslob.core.workload import Mode, Workload
 from openslob.engines.base import CounterReading
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
+from openslob.engines.flavour import Identity
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.delta import to_delta
 from openslob.kinds.run.preflight import Preflight, host_memory, purpose_findings, purposes
@@ -102,6 +103,19 @@ def test_the_page_cache_of_the_host_decides_where_io_is_buffered(host, possible,
     (found,) = purpose_findings(workload("2G", "pio"), server, host)
     assert f"the page cache {verb} what the engine reads" in found.why
     assert found.remedy.startswith("Product 2 has direct I/O; otherwise load ")
+
+
+def test_no_page_cache_is_blamed_where_storage_is_a_service():
+    elsewhere = Identity(
+        "A", "3", "P", "1", "name", "A 3", no_device="A's blocks are in a service", caution="A: careful"
+    )
+    server = replace(facts(direct_io=None), identity=elsewhere)
+    assert (server.family, server.number, server.caution) == ("P", "1", "A: careful")
+    (found,) = purpose_findings(workload("2G", "pio"), server)
+    assert (found.name, found.blocking, found.spoils) == ("storage", False, False)
+    assert found.why.endswith("one of a device: A's blocks are in a service")
+    assert "page cache" not in f"{found.why} {found.remedy} {purposes(2 * GIB, server)[0].why}"
+    assert purposes(2 * GIB, server)[0].possible
 
 
 def test_a_server_on_another_host_has_an_unknown_page_cache():
