@@ -19,6 +19,7 @@ from openslob.analyze.verdict_registry import RULES_VERSION
 from openslob.core.measurement import EngineDelta
 from openslob.kinds.verification import Verification, verify
 from openslob.record import digests, finding, store
+from openslob.record.model import RECORD_VERSION
 
 SEALED = FIXTURES / "sealed"
 Leaf = tuple[str | int, ...]
@@ -36,7 +37,8 @@ def judged_today(folder: Path, counted: EngineDelta | None = None) -> Path:
     facts, record = store.load_facts(folder), store.load(folder)
     assert facts is not None
     assert record.window is not None
-    facts = facts.model_copy(update={"rules_version": RULES_VERSION})
+    given = {**facts.given, "record_version": RECORD_VERSION}
+    facts = facts.model_copy(update={"rules_version": RULES_VERSION, "given": given})
     again = rebuild(folder, record.window.load_seconds, facts, counted).record
     store.save_json(folder / "run.json", store.to_document(again))
     store.save_json(folder / "facts.json", store.to_document(facts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
@@ -78,8 +79,12 @@ def render_screen(document: Document, columns: int | None = None) -> str:
         _part_lines(screen.parts, columns or WIDTH),
     ]
     below = _next_lines(screen.next, width)
-    tally = _tally_lines(checks, needing_time, _show_checks(document, screen), width)
+    command = _show_checks(document, screen)
+    tally = _tally_lines(checks, needing_time, command, width)
     room = LINES - sum(len(lines) + 1 for lines in (*above, tally, below) if lines)
+    if room < bool(slight):
+        # What invalidates the figures, and the answer, leave no line: what else fails is counted.
+        return _join([*above, [*_count_in_one(checks, slight, len(needing_time), command, width), *below]]) + "\n"
     return _join([*above, [*_slight_lines(slight, room, width), *tally], below]) + "\n"
 
 
@@ -241,13 +246,35 @@ def _tally_lines(checks: Sequence[Check], needing_time: Sequence[str], command: 
     """Return how many checks hold, how many can't tell, and what the load was too short for."""
     if not checks:
         return []
-    hold = sum(each.outcome is Holds.HOLDS for each in checks)
-    unknown = sum(each.outcome is Holds.UNKNOWN for each in checks)
+    hold, unknown = _count_outcomes(checks)
     also = f", {unknown} can't tell" if unknown else ""
     counts = f"{hold} check{' holds' if hold == 1 else 's hold'}{also}"
     short = hanging("note     ", f"Too short to tell {' and '.join(needing_time)}.", columns) if needing_time else []
+    return [*short, *_before_command(counts, command, columns)]
+
+
+def _count_in_one(
+    checks: Sequence[Check], failing: Sequence[Check], needing_time: int, command: str, columns: int
+) -> list[str]:
+    """Return how many checks besides the invalid ones fail, how many hold, and how many can't tell."""
+    if not checks:
+        return []
+    hold, unknown = _count_outcomes(checks)
+    fails = f"{len(failing)} more {'fails' if len(failing) == 1 else 'fail'}, " if failing else ""
+    unknown += needing_time
+    also = f", {unknown} unknown" if unknown else ""
+    return _before_command(f"{fails}{hold} {'holds' if hold == 1 else 'hold'}{also}", command, columns)
+
+
+def _count_outcomes(checks: Sequence[Check]) -> tuple[int, int]:
+    """Return how many checks hold, and how many can't tell."""
+    outcomes = Counter(each.outcome for each in checks)
+    return outcomes[Holds.HOLDS], outcomes[Holds.UNKNOWN]
+
+
+def _before_command(counts: str, command: str, columns: int) -> list[str]:
     in_one = f"{INDENT}{counts}: {command}"
-    return [*short, *([in_one] if len(in_one) <= columns else [f"{INDENT}{counts}:", f"{INDENT * 2}{command}"])]
+    return [in_one] if len(in_one) <= columns else [f"{INDENT}{counts}:", f"{INDENT * 2}{command}"]
 
 
 def _show_checks(document: Document, screen: Screen) -> str:

@@ -10,17 +10,15 @@ from openslob.analyze.build_record import HOST_CPU
 from openslob.analyze.stillness import say_stillness
 from openslob.core.errors import SlobError
 from openslob.core.measurement import EVERY_FIGURE, DriverUse, EngineDelta, HostDelta, Instance
-from openslob.engines.base import SESSION_KINDS, Engine
+from openslob.engines.base import Engine
 from openslob.engines.facts import InstanceFacts
-from openslob.host.sampler import UNATTRIBUTED, WHY_UNATTRIBUTED
+from openslob.host.sampler import WHY_UNATTRIBUTED
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.recorder import SeenLimits, sum_of
-from openslob.kinds.run.samplers import Samplers
+from openslob.kinds.run.samplers import Samplers, split_cpu
 
 # The server ends a session soon after its connection was closed, not at once.
 GOODBYE_S = 2.0
-# A part of the server's CPU of which nobody knows whose it was: less than the spread between two runs.
-MOST_UNKNOWN_CPU_PCT = 2.0
 
 
 def data_after(engine: Engine, notes: list[str]) -> tuple[int | None, str]:
@@ -60,21 +58,6 @@ def set_host_facts(builder: RecordBuilder, samplers: Samplers, limits: SeenLimit
     for at_s, what in limits.changes:
         builder.notes.append(f"the limits of the server's control group changed {at_s:.0f} s after the start: {what}")
     return split_cpu(host, by_kind, why)
-
-
-def split_cpu(host: HostDelta, by_kind: Mapping[str, float] | None, why: str = "") -> HostDelta:
-    """Return what the host counted with the CPU of the server's sessions and of all its other tasks, by their kinds.
-
-    Both are unknown, for ``why``, without kinds, and where too much was used by tasks without one.
-    """
-    if by_kind:
-        unknown_pct = 100 * by_kind.get(UNATTRIBUTED, 0.0) / max(sum(by_kind.values()), 1e-9)
-        foreground = sum(cpu_s for kind, cpu_s in by_kind.items() if kind in SESSION_KINDS)
-        background = sum(cpu_s for kind, cpu_s in by_kind.items() if kind not in {*SESSION_KINDS, UNATTRIBUTED})
-        why = f"{unknown_pct:.1f} % of the server's CPU was used by processes or threads of unknown kind, or that ended"
-        if unknown_pct <= MOST_UNKNOWN_CPU_PCT and not SESSION_KINDS.isdisjoint(by_kind):
-            return replace(host, foreground_cpu_s=foreground, background_cpu_s=background)
-    return replace(host, unknown={"foreground_cpu_s": why, "background_cpu_s": why, **host.unknown})
 
 
 def note_drivers(builder: RecordBuilder, drivers: Sequence[DriverUse], errors: list[str]) -> None:

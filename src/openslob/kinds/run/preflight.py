@@ -19,9 +19,8 @@ from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.counters import page_cache_limit
 from openslob.host.sampler import difference
 from openslob.host.this_host import HERE
-from openslob.kinds.run.aftermath import split_cpu
 from openslob.kinds.run.plan import session_plans
-from openslob.kinds.run.samplers import Samplers, SystemReading
+from openslob.kinds.run.samplers import Samplers, SystemReading, split_cpu
 from openslob.kinds.run.server_reports import ServerReports
 from openslob.kinds.run.session_pool import PULSE_S
 from openslob.metrics import METRICS, OBSERVED, PACED, PRICED

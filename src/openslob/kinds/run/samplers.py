@@ -13,14 +13,23 @@ from typing import Any, cast
 
 from openslob.core.errors import SlobError, start_thread
 from openslob.core.host import Host
-from openslob.core.measurement import EngineDelta
+from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.units import NANOS
-from openslob.engines.base import Activity, CounterReading, Counters, Engine, Recountable, SamplingScope, Settling
+from openslob.engines.base import (
+    SESSION_KINDS,
+    Activity,
+    CounterReading,
+    Counters,
+    Engine,
+    Recountable,
+    SamplingScope,
+    Settling,
+)
 from openslob.engines.patience import StoppedError
 from openslob.host.environment import environment
 from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
-from openslob.host.sampler import OsReader, Ticker, cpu_by_kind
+from openslob.host.sampler import UNATTRIBUTED, OsReader, Ticker, cpu_by_kind
 from openslob.host.this_host import HERE
 from openslob.kinds.run.closing import ClosingReadings
 
@@ -28,6 +37,8 @@ COUNTER_INTERVAL_S = 1.0
 # Reading counters and every backend's CPU costs more with more sessions. Up to this many are read once a second.
 SESSIONS_A_SECOND = 100
 CLOCK_QUERIES = 5
+# A part of the server's CPU of which nobody knows whose it was: less than the spread between two runs.
+MOST_UNKNOWN_CPU_PCT = 2.0
 SAME_HOST = "the server is not known to be on this host"
 
 
@@ -206,6 +217,21 @@ class Samplers:
         self._counters.close()
         self._waits.close()
         self._os.close()
+
+
+def split_cpu(host: HostDelta, by_kind: Mapping[str, float] | None, why: str = "") -> HostDelta:
+    """Return what the host counted with the CPU of the server's sessions and of all its other tasks, by their kinds.
+
+    Both are unknown, for ``why``, without kinds, and where too much was used by tasks without one.
+    """
+    if by_kind:
+        unknown_pct = 100 * by_kind.get(UNATTRIBUTED, 0.0) / max(sum(by_kind.values()), 1e-9)
+        foreground = sum(cpu_s for kind, cpu_s in by_kind.items() if kind in SESSION_KINDS)
+        background = sum(cpu_s for kind, cpu_s in by_kind.items() if kind not in {*SESSION_KINDS, UNATTRIBUTED})
+        why = f"{unknown_pct:.1f} % of the server's CPU was used by processes or threads of unknown kind, or that ended"
+        if unknown_pct <= MOST_UNKNOWN_CPU_PCT and not SESSION_KINDS.isdisjoint(by_kind):
+            return replace(host, foreground_cpu_s=foreground, background_cpu_s=background)
+    return replace(host, unknown={"foreground_cpu_s": why, "background_cpu_s": why, **host.unknown})
 
 
 def clock_offset_ns(counters: Counters) -> tuple[int, int]:

@@ -177,7 +177,7 @@ class Server:
         self.directory, self.block_size = directory, block_size
 
     def location(self):
-        return SimpleNamespace(data_directory=self.directory)
+        return SimpleNamespace(data_directory=self.directory, host="")
 
     def facts(self):
         return SimpleNamespace(block_size=self.block_size)
