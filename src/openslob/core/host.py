@@ -1,23 +1,14 @@
-"""Where the counters of a server's host are read: on this host, or on another one. Protocols, and a moment."""
+"""Where the counters of a server's host are read: on this host, or on another one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 
 class FigureUnknownError(Exception):
     """A figure of a host can't be read. The text is the reason, which goes into the record."""
-
-
-@dataclass(frozen=True)
-class Moment:
-    """When files were read, by this host's monotonic clock, and by how much that may be wrong, both in ns."""
-
-    time_ns: int
-    error_ns: int = 0
 
 
 class ProcFiles(Protocol):
@@ -62,8 +53,8 @@ class Host(Protocol):
     def root(self) -> Path:
         """The folder below which its files are."""
 
-    def refresh(self) -> Moment:
-        """Bring the files below ``root`` up to date."""
+    def refresh(self) -> int:
+        """Bring the files below ``root`` up to date; return when that was, in ns of this host's monotonic clock."""
 
     def processes(self) -> ProcFiles:
         """Return the files of the host's processes."""

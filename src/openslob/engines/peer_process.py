@@ -140,9 +140,11 @@ def locate_elsewhere(host: OtherHost, find_main_pid: Callable[[], int], named: i
         UsageError: That host has no such process.
 
     """
-    if named is not None and host.read(f"/proc/{named}/stat") is None:
-        raise UsageError(f"--server-pid {named}: {host.where} has no such process", "give the server's main process")
     try:
+        if named is not None and host.read(f"/proc/{named}/stat") is None:
+            raise UsageError(
+                f"--server-pid {named}: {host.where} has no such process", "give the server's main process"
+            )
         pid = named or find_main_pid()
         directory = host.find_directory(pid)
     except (UnprovedError, FigureUnknownError) as error:

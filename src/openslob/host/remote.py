@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.core.errors import SlobError
-from openslob.core.host import FigureUnknownError, Moment, ProcFiles
+from openslob.core.host import FigureUnknownError, ProcFiles
 from openslob.core.units import NANOS
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.device import device_folder, mount_of, parse_mounts
@@ -98,20 +98,20 @@ class RemoteHost:
         if said[2:] and said[2] != str(TICKS_PER_S):
             raise FigureUnknownError(f"{self.where} counts {said[2]} clock ticks a second, this host {TICKS_PER_S}")
 
-    def refresh(self) -> Moment:
+    def refresh(self) -> int:
         """Copy what changes. FigureUnknownError once the host is silent."""
         asked_ns = time.monotonic_ns()
         self._copy(self._changing)
         took_ns = time.monotonic_ns() - asked_ns
-        moment = Moment(asked_ns + took_ns // 2, took_ns // 2)
+        moment_ns = asked_ns + took_ns // 2
         self.round_trip_s = took_ns / NANOS
         uptime = text_of(self.root / "proc/uptime")
         if uptime:
-            self.offset_s = float(uptime.split()[0]) - moment.time_ns / NANOS
+            self.offset_s = float(uptime.split()[0]) - moment_ns / NANOS
         for pid, known in list(self._groups.items()):
             if text_of(self.root / f"proc/{pid}/cgroup") != known:
                 self.watch_group(pid)
-        return moment
+        return moment_ns
 
     def processes(self) -> ProcFiles:
         """Return the files of its processes."""
@@ -155,8 +155,11 @@ class RemoteHost:
         ours.symlink_to(self._below(folder))
 
     def resolve(self, directory: Path) -> Path:
-        """Ask for the path without links; the path itself where this user may not enter it."""
-        said = self.shell.ask(f"readlink -f {shlex.quote(str(directory))}").decode(errors="replace").rstrip("\n")
+        """Ask for the path without links; the path itself where this user may not enter it, or nobody answers."""
+        try:
+            said = self.shell.ask(f"readlink -f {shlex.quote(str(directory))}").decode(errors="replace").rstrip("\n")
+        except FigureUnknownError:
+            return directory
         return Path(said or directory)
 
     def identify(self) -> dict[str, Any]:
@@ -237,6 +240,10 @@ class RemoteHost:
         return self.root / str(path).lstrip("/")
 
 
+# One connection to a host is enough for a process.
+_HOSTS: dict[str, RemoteHost] = {}
+
+
 def find_host(address: str | None) -> RemoteHost | None:
     """Return the host at ``ssh://[user@]host[:port]``, which is read until this process ends; None without an address.
 
@@ -244,8 +251,11 @@ def find_host(address: str | None) -> RemoteHost | None:
     """
     if not address:
         return None
-    command = ssh_command(address)
+    command, known = ssh_command(address), _HOSTS.get(address)
+    if known and not known.shell.lost:
+        return known
     try:
-        return RemoteHost(RemoteShell(command, address))
+        host = _HOSTS[address] = RemoteHost(RemoteShell(command, address))
     except FigureUnknownError as error:
         raise SlobError(f"{error}", f"this must work without a password: {shlex.join(command[:-1])} true") from error
+    return host

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from openslob.core.errors import UsageError
 from openslob.core.host import FigureUnknownError
+from openslob.core.secrets import redact_url
 
 CONNECT_S = 15.0
 # For this long nothing may come. A reading takes some milliseconds and two or three round trips.
@@ -37,7 +38,9 @@ def ssh_command(address: str) -> list[str]:
     """
     parts = urlsplit(address)
     if parts.scheme != "ssh" or not parts.hostname or parts.path.strip("/") or not _NAME.fullmatch(parts.netloc):
-        raise UsageError(f"{address} is not the address of a host", "write ssh://user@host or ssh://user@host:port")
+        raise UsageError(
+            f"{redact_url(address)} is not the address of a host", "write ssh://user@host or ssh://user@host:port"
+        )
     try:
         port = ["-p", str(parts.port)] if parts.port else []
     except ValueError:

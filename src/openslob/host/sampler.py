@@ -126,7 +126,7 @@ class OsReader:
         """
         driver = {"driver": read_driver(full_scan)}
         try:
-            time_ns = self._where.refresh().time_ns
+            time_ns = self._where.refresh()
         except FigureUnknownError as error:
             return OsReading(time.monotonic_ns(), {**_missing(str(error)), **driver})
         host, memory, devices = self._host.cpu(), self._host.memory(), self._read_devices()

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from openslob.core.host import Moment, ProcFiles
+from openslob.core.host import ProcFiles
 from openslob.host.device import device_under
 from openslob.host.proc_files import LocalProc
 
@@ -23,9 +23,9 @@ class ThisHost:
     root: Path = Path("/")
     where: str = ""
 
-    def refresh(self) -> Moment:
+    def refresh(self) -> int:
         """Do nothing: the kernel makes the text of a file when it is read."""
-        return Moment(time.monotonic_ns())
+        return time.monotonic_ns()
 
     def processes(self) -> ProcFiles:
         """Return the files in /proc."""

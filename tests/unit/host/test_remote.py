@@ -17,6 +17,7 @@ from factories.tables import table
 from openslob.core.errors import UsageError
 from openslob.core.host import FigureUnknownError
 from openslob.core.process_selector import ProcessTree
+from openslob.engines.peer_process import locate_elsewhere
 from openslob.host.environment import environment
 from openslob.host.remote import RemoteHost
 from openslob.host.remote_files import RemoteProc, fetch, find_present, parse_allowed, parse_lines
@@ -54,8 +55,9 @@ def test_an_address_becomes_the_words_of_ssh_which_asks_for_no_password(address,
      "ssh://a b", "ssh://me@-x", "ssh://db1:x", "ssh://me:secret@db1"],
 )  # fmt: skip
 def test_what_is_no_address_or_would_be_an_option_of_ssh_is_refused(address):
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as error:
         ssh_command(address)
+    assert "secret" not in str(error.value)
 
 
 def test_files_come_as_they_are_and_what_is_not_there_is_left_out(shell, tmp_path):
@@ -188,6 +190,8 @@ def test_figures_are_unknown_for_its_reason_once_it_is_silent(host, worker, tmp_
     host.shell.close()
     after = reader.read()
     assert reader.tasks() == {}
+    assert environment(tmp_path, host)["data"]["directory"] == str(tmp_path)
+    assert locate_elsewhere(host, lambda: worker.pid, worker.pid).why_unknown == "ssh://there is closed"
     assert reader.price() == (0.0, 0.0)
     changed = difference(before, after)
     assert (changed.cpu, changed.server_cpu_s, changed.device) == (None, None, None)
@@ -206,8 +210,7 @@ def test_readings_are_as_far_apart_as_their_cost_demands(host, worker, tmp_path)
 
 
 def test_its_clock_is_that_of_its_boot_and_the_copies_are_removed(host):
-    moment = host.refresh()
-    assert moment.time_ns <= time.monotonic_ns()
+    assert host.refresh() <= time.monotonic_ns()
     # This host's monotonic clock does not run while it sleeps.
     assert host.describe_reading()["clock_offset_s"] >= -host.describe_reading()["clock_error_s"] - 0.01
     assert (host.root / "proc/stat").exists()
