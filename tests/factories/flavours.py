@@ -31,6 +31,7 @@ class PostgresStandIn:
     """
 
     says = "stand-in: no server"
+    closed = False
 
     def __init__(
         self,

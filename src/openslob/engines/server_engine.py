@@ -99,9 +99,25 @@ class ServerEngine(ABC, Generic[C]):
         """Open a connection in autocommit mode that names its purpose to the server."""
         connection = self._open(purpose, self.patience, self.work.get(purpose, Work.SHORT), self.obstacle)
         with close_on_failure(connection), self.report_as(f"can't connect to {self.target}"):
-            self._identity = self._identity or self.identify(connection)
-            self.settle(connection, purpose)
+            self._settle_known(connection, purpose)
         return connection
+
+    def _settle_known(self, connection: C, purpose: str) -> None:
+        """Ask the first connection which product the server is, and settle each.
+
+        It is asked before anything is set. What is set there for applications may keep the answer away: then it is
+        asked again afterwards, and if that does not help, either, the first failure is the one to say.
+        """
+        if self._identity is None:
+            try:
+                self._identity = self.identify(connection)
+            except Exception as error:  # of the driver, or why nothing can be measured
+                try:
+                    self.settle(connection, purpose)
+                    self._identity = self.identify(connection)
+                except Exception:
+                    raise error from error.__cause__
+        self.settle(connection, purpose)
 
     @property
     def identity(self) -> Identity | None:

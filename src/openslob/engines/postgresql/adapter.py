@@ -149,6 +149,7 @@ class PostgresEngine(ServerEngine[Connection]):
 
     def connect(self, purpose: str, watch: Watch) -> Connection:
         connection = self._connect(purpose)
+        self._version = connection.info.server_version
         connection.watch = watch
         return connection
 
@@ -156,7 +157,6 @@ class PostgresEngine(ServerEngine[Connection]):
         return identify(connection, self.target)
 
     def settle(self, connection: Connection, purpose: str) -> None:
-        self._version = connection.info.server_version
         checks.require_version(connection)
         override_defaults(connection, always=purpose in _OURS)
 

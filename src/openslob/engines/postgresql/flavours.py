@@ -147,6 +147,8 @@ def _ask(connection: Connection, target: str) -> tuple[Answers, str]:
     try:
         rows = connection.execute(statement("flavours", "signs", **_names())).fetchall()
     except (psycopg.ProgrammingError, psycopg.NotSupportedError, psycopg.InternalError, psycopg.DataError) as error:
+        if connection.closed:
+            raise
         # What has other catalogs than PostgreSQL at least says its version.
         text = str(connection.execute(statement("flavours", "text")).fetchall()[0][0])
         answers = Answers(FAMILY, number, text, signs)
