@@ -149,9 +149,9 @@ class History:
 
     def can_fail(self, runs: int) -> bool:
         """Return whether a change of any figure within the last ``runs`` runs could show."""
-        return len(self.undecided(runs)) < len(self.figures)
+        return len(self.find_undecided(runs)) < len(self.figures)
 
-    def undecided(self, runs: int) -> dict[str, str]:
+    def find_undecided(self, runs: int) -> dict[str, str]:
         """Return why a change within the last ``runs`` runs could not show, by figure.
 
         It shows in a figure that runs enough have, one of the last among them, and that does not drift until now.

@@ -130,7 +130,7 @@ def list_sets() -> Iterable[tuple[str, str, str, str]]:
         yield name, "", rows.section, f"a set with several rows for each report: {', '.join(rows.columns)}"
 
 
-def listing() -> Iterable[tuple[str, str, str, str]]:
+def list_choices() -> Iterable[tuple[str, str, str, str]]:
     """Yield what there is to choose from: sets, columns, and figures by name."""
     yield from list_sets()
     yield MODEL, "", "all", "the whole model of each report, as JSON"

@@ -24,14 +24,14 @@ from openslob.awr.selection import (
     SETS,
     TIME,
     keys,
+    list_choices,
     list_sets,
-    listing,
     parse_order,
 )
 from openslob.cli.console import columns as screen_columns
 from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
-from openslob.cli.progress import counting
+from openslob.cli.progress import show_count
 from openslob.core.errors import SlobError, UsageError
 from openslob.export import tidy
 from openslob.report.format import fold_table
@@ -211,7 +211,7 @@ def awr(
     in_file = form is not AwrFormat.TABLE
     wanted = Extraction(columns, tuple(event or ()), pattern, group_by.value, details, in_file, order=parse_order(sort))
     found = dict(expand_paths(map(str, files)))
-    read = counting(extract_all(list(found), wanted, jobs), "reading reports", len(found))
+    read = show_count(extract_all(list(found), wanted, jobs), "reading reports", len(found))
     results = list(_with_messages(read, found))
     if all(_is_left_out(result, found) for result in results):
         complain(f"no AWR or Statspack report in {', '.join(map(str, files))}")
@@ -226,7 +226,7 @@ def _write_listing(columns: str, form: AwrFormat, output: Path | None, sets_only
     """Write what there is to choose from. UsageError if reports are needed."""
     if columns != LIST and not sets_only:
         raise UsageError("no report is given", "give files or a folder, such as `slob awr reports/`")
-    _write_rows(form, output, LIST_HEADINGS, list(list_sets() if sets_only else listing()), key_count=1)
+    _write_rows(form, output, LIST_HEADINGS, list(list_sets() if sets_only else list_choices()), key_count=1)
 
 
 def _refuse_with_compare(**given: object) -> None:

@@ -119,7 +119,7 @@ def _judge(found: list[History], last: int) -> None:
     long = [each for each in found if each.is_long]
     if not long:
         raise UndecidedError(f"whether a figure became worse is unknown: that takes {LEAST_RUNS} runs of a load")
-    if unknown := [(one, *each) for one in long for each in one.undecided(last).items()]:
+    if unknown := [(one, *each) for one in long for each in one.find_undecided(last).items()]:
         one, figure, why = unknown[0]
         more = f"; and {len(unknown) - 1} more" if unknown[1:] else ""
         raise UndecidedError(f"whether {figure} became worse is unknown: {why} ({one.words} on {one.server}){more}")

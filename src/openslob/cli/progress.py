@@ -240,7 +240,7 @@ def working(what: str) -> Iterator[None]:
         shown.stop()
 
 
-def counting(items: Iterator[T], what: str, total: int) -> Iterator[T]:
+def show_count(items: Iterator[T], what: str, total: int) -> Iterator[T]:
     """Yield ``items``, of which there are ``total``, and show on a terminal how many there were and the time left.
 
     The bar begins after the first item: it has a thread, and what makes the items may start processes before that.

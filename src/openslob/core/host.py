@@ -77,9 +77,6 @@ class Host(Protocol):
     def cpu_s(self) -> float:
         """Return the CPU seconds that reading has cost there, beside those of this process."""
 
-    def close(self) -> None:
-        """Release what it took; a second call does nothing."""
-
 
 class OtherHost(Host, Protocol):
     """A server's host that is not this one. There, a process is found by what it says of itself."""

@@ -1,4 +1,4 @@
-"""The files of processes below ``/proc``: of this host here, of another one in `openslob.host.remote`."""
+"""The files of processes below ``/proc``: of this host here, of another one in `openslob.host.remote_files`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ class LocalProc:
                 return os.pread(open_file, _MAX_BYTES, 0)
             except ProcessLookupError:  # another process may have its pid now
                 os.close(self.open_files.pop(name))
-        # The files of threads are too many to stay open.
         keep = len(self.open_files) < MAX_OPEN_FILES and name.partition("/")[0] in self._kept
         try:
             handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)

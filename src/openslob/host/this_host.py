@@ -65,8 +65,5 @@ class ThisHost:
         """Return 0: the readings are this process's own."""
         return 0.0
 
-    def close(self) -> None:
-        """Do nothing."""
-
 
 HERE = ThisHost()

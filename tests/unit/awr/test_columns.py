@@ -14,7 +14,7 @@ from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS, PREFIXES, column_of
 from openslob.awr.model import plain_model
 from openslob.awr.rows import ROW_SETS
-from openslob.awr.selection import SETS, chosen, listing, names_of
+from openslob.awr.selection import SETS, chosen, list_choices, names_of
 from openslob.core.errors import UsageError
 
 
@@ -119,7 +119,7 @@ def test_each_example_is_a_column_and_each_name_of_a_report_too(report):
         assert column_of(f"{key}:{prefix.example}").section == prefix.section
     for column, _, _, _ in names_of(report):
         assert cell(report, column) is not None
-    listed = {line[0] for line in listing()}
+    listed = {line[0] for line in list_choices()}
     assert {*SETS, *ROW_SETS, *COLUMNS} <= listed
     assert {f"{key}:NAME" for key in PREFIXES} <= listed
 

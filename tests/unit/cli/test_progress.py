@@ -19,7 +19,7 @@ from factories.tables import table
 from openslob.cli import progress as progress_module
 from openslob.cli.bars import screen
 from openslob.cli.output import OUTPUT
-from openslob.cli.progress import LiveLine, LoadView, counting, working
+from openslob.cli.progress import LiveLine, LoadView, show_count, working
 from openslob.core.histogram import bucket_of
 from openslob.engines.facts import LoadProgress
 from openslob.kinds.run.progress import Amounts, Rates, RunProgress
@@ -210,19 +210,19 @@ def test_a_count_of_many_is_shown_on_a_terminal_and_every_item_comes(terminal, m
     monkeypatch.setattr(sys, "stderr", terminal[1])
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
-    assert list(counting(iter("abcde"), "reading reports", 5)) == list("abcde")
+    assert list(show_count(iter("abcde"), "reading reports", 5)) == list("abcde")
     shown = written(terminal)
     assert "reading reports" in shown
     assert "5/5" in shown
-    assert list(counting(iter("abcd"), "reading reports", 3)) == list("abcd")
+    assert list(show_count(iter("abcd"), "reading reports", 3)) == list("abcd")
     assert "4/3" not in written(terminal)
-    assert list(counting(iter("a"), "reading reports", 1)) == ["a"]
+    assert list(show_count(iter("a"), "reading reports", 1)) == ["a"]
     assert written(terminal) == ""
 
 
 def test_where_nobody_looks_no_count_is_shown(monkeypatch):
     stderr = not_a_terminal(monkeypatch)
-    assert list(counting(iter("abc"), "reading reports", 3)) == list("abc")
+    assert list(show_count(iter("abc"), "reading reports", 3)) == list("abc")
     assert stderr.getvalue() == ""
 
 

@@ -97,7 +97,8 @@ class Samplers:
     def describe_host(self) -> dict[str, Any]:
         """Return the description of the host that is read, for the record; of another one, by whom it was read."""
         found = {**environment(self.data_directory, self._host), "local": self.local}
-        return {**found, "reader": self._host.describe_reading()} if self._host.where else found
+        reading = self._host.describe_reading()
+        return {**found, "reader": reading} if reading else found
 
     def get_ready(self) -> None:
         """Look at all processes of the host once, so that the opening reading does not take long."""
