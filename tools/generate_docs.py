@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Write the pages of docs/ that are made from code (parameters.md, figures.md, flavours.md) and tests (reliability.md).
 
-Of awr.md only the tables of columns are made; of other pages what `slob show` prints of a record of the tests. A line
-before such a block says which record, and of a whole report also which section, and how many lines of it::
+Of awr.md only the tables of columns are made, of README.md the table of commands; of other pages what `slob show` prints
+of a record of the tests. A line before such a block says which record, and of a whole report also which section, and
+how many lines of it::
 
     <!-- printed: v4/measured, LOAD PROFILE, 7 lines -->
 
@@ -16,14 +17,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
+
+import typer
 
 from openslob.awr.columns import COLUMNS, PREFIXES, Prefix
 from openslob.awr.rows import ROW_SETS
+from openslob.cli import app
 from openslob.config.parameters import Parameter, parameters
 from openslob.engines.flavour import Flavour, refusal
 from openslob.engines.mysql import flavours as of_mysql
@@ -113,6 +118,7 @@ each answers is as its source says, and the tests answer like that.
 _FLAVOUR_COLUMNS = ("product", "known by", "reads", "placement", "lock", "what its figures mean besides", "source")
 _ROW_SET_COLUMNS = ("set", "section", "columns after the file")
 _PREFIX_COLUMNS = ("name", "figures, the first by default", "section", "example")
+_COMMAND_COLUMNS = ("command", "what it does", "example")
 _AWR_COLUMNS = ("column", "unit", "section", "meaning")
 _FAULT_COLUMNS = ("when", "fault", "what `slob` does", "exit code", "record", "tried on")
 _BETTER = {Better.MORE: "more", Better.LESS: "less", Better.NEITHER: "–"}
@@ -153,15 +159,25 @@ def flavours_page() -> str:
 
 def awr_page() -> str:
     """Return docs/awr.md as it is, with the tables of sets of rows, of figures by name, and of columns made anew."""
-    text = (DOCS / "awr.md").read_text(encoding="utf-8")
-    for head, rows in (
-        (_ROW_SET_COLUMNS, [(f"`{name}`", each.section, _with_units(each.columns)) for name, each in ROW_SETS.items()]),
-        (_PREFIX_COLUMNS, [_prefix_cells(name, prefix) for name, prefix in PREFIXES.items()]),
-        (_AWR_COLUMNS, [(f"`{one.name}`", one.unit, one.section, one.meaning) for one in COLUMNS.values()]),
-    ):
+    sets = [(f"`{name}`", each.section, _with_units(each.columns)) for name, each in ROW_SETS.items()]
+    columns = [(f"`{one.name}`", one.unit, one.section, one.meaning) for one in COLUMNS.values()]
+    prefixes = [_prefix_cells(name, prefix) for name, prefix in PREFIXES.items()]
+    return _with_tables("awr.md", {_ROW_SET_COLUMNS: sets, _PREFIX_COLUMNS: prefixes, _AWR_COLUMNS: columns})
+
+
+def index_page() -> str:
+    """Return docs/README.md as it is, with the table of commands made anew from their help."""
+    commands = list(_commands(typer.main.get_command(app), ("slob",)))
+    return _with_tables("README.md", {_COMMAND_COLUMNS: [_command_cells(*each) for each in commands]})
+
+
+def _with_tables(name: str, tables: Mapping[tuple[str, ...], Sequence[tuple[str, ...]]]) -> str:
+    """Return a page as it is, with other rows in the tables that have these heads."""
+    text = (DOCS / name).read_text(encoding="utf-8")
+    for head, rows in tables.items():
         before, found, after = text.partition(f"\n{_row(*head)}\n")
         if not found:
-            sys.exit(f"docs/awr.md has no table of {head}")
+            sys.exit(f"docs/{name} has no table of {head}")
         # A table ends at an empty line.
         lines = [*_table_head(head), *(_row(*cells) for cells in rows)]
         text = "\n".join([before, *lines, "", after.partition("\n\n")[2]])
@@ -202,8 +218,24 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "flavours.md": flavours_page,
     "reliability.md": reliability_page,
     "awr.md": awr_page,
-    **{name: partial(page_with_output, name) for name in ("reading-a-result.md", "observe.md")},
+    "README.md": index_page,
+    **{name: partial(page_with_output, name) for name in ("start.md", "reading-a-result.md", "observe.md")},
 }
+
+
+def _commands(group: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    """Yield the name and the help of each command."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command.help
+
+
+def _command_cells(name: str, text: str) -> tuple[str, ...]:
+    about, _, example = text.partition("Example: ")
+    cells = (" ".join(about.split("\n\n")[0].split()), f"`{example.splitlines()[0]}`")
+    return (f"`{name}`", *(cell.replace("|", "\\|") for cell in cells))
 
 
 def _flavour_row(row: Flavour) -> str:
