@@ -65,7 +65,9 @@ class Row:
 
 def rows_of(heading):
     section = PAGE.split(f"## {heading}\n")[1].partition("\n## ")[0]
-    return [Row(*found) for found in re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (.+) \|$", section, re.MULTILINE)]
+    table, _, others = section.partition("\nThese stay as they are")
+    rows = [Row(*found) for found in re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)]
+    return [*rows, *(Row(*found, "as it is") for found in re.findall(r"`([\w.]+)=([^`]+)`", others))]
 
 
 class Postgresql:
