@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write the pages of docs/ that are made from code (parameters.md, figures.md, flavours.md) and tests (reliability.md).
 
-Of awr.md only the tables of columns are made, of README.md that of commands; of other pages what `slob show` prints of a
-record of the tests. A line before such a block says which record, and of a whole report also which section, and how
+Of awr.md only the tables of columns are made, of README.md that of commands; of other pages what `slob show` prints of
+a record of the tests. A line before such a block says which record, and of a whole report also which section, and how
 many lines of it::
 
     <!-- printed: v4/measured, LOAD PROFILE, 7 lines -->
