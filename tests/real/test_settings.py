@@ -67,7 +67,7 @@ def rows_of(heading):
     section = PAGE.split(f"## {heading}\n")[1].partition("\n## ")[0]
     table, _, others = section.partition("\nThese stay as they are")
     rows = [Row(*found) for found in re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)]
-    return [*rows, *(Row(*found, "as it is") for found in re.findall(r"`([\w.]+)=([^`]+)`", others))]
+    return [*rows, *(Row(name, value, "as it is") for name, value in re.findall(r"`([\w.]+)=([^`]+)`", others))]
 
 
 class Postgresql:
