@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import NamedTuple
 
 from common import Bar, Bench, bench, parse, parser, print_figure, print_heading, start
 from openslob.core.measurement import HostDelta
@@ -35,23 +36,33 @@ def main() -> None:
         for sessions in (4, MANY):
             found = [compare(target, host, sessions, args.seconds) for _ in range(args.rounds)]
             print_heading(f"read over ssh, relative to here: {sessions} sessions")
-            for name in found[0][0]:
-                ratios = [each[0][name] for each in found if name in each[0]]
+            for name in found[0].ratios:
+                ratios = [each.ratios[name] for each in found if name in each.ratios]
                 # Either may be the larger one.
                 print_figure(name, [max(ratio, 1 / ratio) for ratio in ratios], "", FAR)
-            print_figure("a reading there", [1e3 * each[1] for each in found], "ms of CPU")
-            print_figure("readings so far apart", [each[2] for each in found], "s")
-            print_figure("of a CPU", [100 * each[1] / max(1.0, each[2]) for each in found], "%", COST)
+            print_figure("a reading takes", [1e3 * each.took_s for each in found], "ms")
+            print_figure("a reading there", [1e3 * each.cost_s for each in found], "ms of CPU")
+            print_figure("readings so far apart", [each.apart_s for each in found], "s")
+            print_figure("of a CPU", [100 * each.cost_s / max(1.0, each.apart_s) for each in found], "%", COST)
 
 
-def compare(target: Bench, host: RemoteHost, sessions: int, seconds: float) -> tuple[dict[str, float], float, float]:
-    """Return the figures there divided by those here, the CPU seconds of a reading there, and their least distance."""
+class Compared(NamedTuple):
+    """Figures there divided by those here; the seconds and CPU seconds of a reading there; how far apart they are."""
+
+    ratios: dict[str, float]
+    took_s: float
+    cost_s: float
+    apart_s: float
+
+
+def compare(target: Bench, host: RemoteHost, sessions: int, seconds: float) -> Compared:
+    """Return how figures that are read there and here compare."""
     load = {"schemas": 1, "scale": f"{8 * CACHE_MB}M", "sessions": sessions}
     run = threading.Thread(target=target.run, kwargs={**load, "run_time": seconds + 4, "warmup": 0})
     location = target.engine.location()
     assert location.processes is not None
-    place = ([location.processes], location.data_directories, list)
-    here, there = OsReader(*place), OsReader(*place, host=host)
+    here = OsReader([location.processes], location.data_directories, list)
+    there = OsReader([location.processes], location.data_directories, list, host=host)
     run.start()
     time.sleep(3)
     before = there.read(), here.read()
@@ -60,13 +71,13 @@ def compare(target: Bench, host: RemoteHost, sessions: int, seconds: float) -> t
     for _ in range(5):
         there.read(full_scan=False)
     cost_s = (host.cpu_s() - begun_s) / 5
-    _, interval_s = there.price()
+    took_s, apart_s = there.price()
     after = there.read(), here.read()
     run.join()
     far, near = (rates(difference(first, last)) for first, last in zip(before, after, strict=True))
     here.close()
     there.close()
-    return {name: far[name] / near[name] for name in far if near.get(name)}, cost_s, interval_s
+    return Compared({name: far[name] / near[name] for name in far if near.get(name)}, took_s, cost_s, apart_s)
 
 
 def rates(delta: HostDelta) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -11,13 +12,15 @@ import pytest
 
 from factories.far_hosts import clients, sshd
 from factories.foreign_postgresql import ForeignServer, started
-from factories.running import eventually, ignore, judged, measured
+from factories.running import eventually, ignore, judged, measured, slob
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.host import FigureUnknownError
 from openslob.core.workload import Workload
 from openslob.engines.registry import engine_for
 from openslob.host.environment import environment
 from openslob.host.remote import find_host
 from openslob.host.sampler import OsReader
+from openslob.record import store
 
 SMALL = {"schemas": 2, "scale": "1500", "scan_table_sz": "10", "work_unit": 8}
 pytestmark = pytest.mark.server
@@ -36,6 +39,7 @@ def foreign(slob_home):
 def address(tmp_path, monkeypatch):
     with sshd(tmp_path, monkeypatch) as found:
         yield found
+        find_host(found).close()
 
 
 @pytest.fixture
@@ -126,3 +130,47 @@ def test_nobody_who_answers_is_an_error_before_anything_is_measured(address):
     assert "without a password" in str(error.value.remedy if hasattr(error.value, "remedy") else error.value)
     with pytest.raises(UsageError, match="not the address"):
         find_host("127.0.0.1")
+
+
+def test_a_connection_that_was_lost_is_opened_again_for_the_next_run(engine, host, tmp_path):
+    (client,) = clients(tmp_path)
+    os.kill(client, signal.SIGKILL)
+    with pytest.raises(FigureUnknownError):
+        host.refresh()
+    host.reopen()
+    record = measured(engine, tmp_path, **SMALL).record
+    assert sum(record.environment["server_cpu_s"].values()) > 0
+
+
+def test_a_sweep_that_goes_on_reads_the_host_of_its_points(foreign, address, tmp_path):
+    """Given once, and stopped by a fault of the first point; the second one was never begun."""
+    results = tmp_path / "results"
+    target = ("--target", foreign.url("app", "bench"), "--results", results, "--quiet")
+    load = [word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    done = slob("sweep", *target, "--host", address, *load, "--sessions", "1,2", "--run-time", "2", "--warmup", "0")
+    assert done.returncode == 0, done.stderr
+    (folder,) = results.glob("*/sweep.json")
+    document = json.loads(folder.read_text())
+    document["points"][1] |= {"state": "pending", "run": None}
+    folder.write_text(json.dumps(document | {"status": "interrupted"}))
+    done = slob("sweep", "--target", foreign.url("app", "bench"), "--results", results, "--resume", folder.parent.name)
+    assert done.returncode == 0, done.stderr
+    assert f"the counters of {address} are read again" in done.stderr
+    runs = [store.load(entry.path) for entry in store.find(folder.parent)]
+    assert len(runs) > len(document["points"])
+    assert {run.environment["reader"]["address"] for run in runs} == {address}
+
+
+def test_any_load_is_observed_and_a_server_watched_there(foreign, address, tmp_path):
+    target = ("--target", foreign.url("app", "bench"), "--host", address)
+    done = slob("observe", *target, "--results", tmp_path / "results", "--quiet", "--for", "2s")
+    assert done.returncode == 0, done.stderr
+    (entry,) = store.find(tmp_path / "results")
+    facts = store.load(entry.path).environment
+    assert (facts["local"], facts["reader"]["address"]) == (True, address)
+    done = slob("watch", *target, "--count", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.splitlines():
+        figures = json.loads(line)["figures"]
+        assert figures["db_cpu_per_s"]["value"] is not None
+        assert figures["memory_available_bytes"]["value"] > 0

@@ -25,18 +25,19 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.console import complain, notify, stoppable, write, write_document
-from openslob.cli.options import price_of_target, with_target
+from openslob.cli.options import OnTarget, price_of_target, with_place
 from openslob.cli.progress import LiveLine, working
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
-from openslob.core.secrets import Address, redact_words
+from openslob.core.secrets import redact_words
 from openslob.core.workload import PRICE as PRICE_OF
 from openslob.engines.base import Engine
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
 from openslob.engines.managed.base import require_writes
 from openslob.engines.patience import Patience
 from openslob.engines.registry import client_programs, resolve
+from openslob.host.remote import find_host
 from openslob.kinds.run.observation.command import ObservedCommand, observe_command, program_of
 from openslob.kinds.run.observation.observer import PULSE_S, Observer
 from openslob.record.model import RunRecord, Status
@@ -81,10 +82,10 @@ PRICE = Annotated[
 ]
 
 
-@with_target
+@with_place
 def observe(
     ctx: typer.Context,
-    target: Address,
+    on: OnTarget,
     command: COMMAND = None,
     *,
     seconds: FOR = None,
@@ -108,8 +109,9 @@ def observe(
     require_known(require or (), [verdict.__name__ for verdict in OF_ANY_LOAD])
     _require_one(command, workload, seconds)
     cost = price_of_target(ctx, price)
-    engine, server = resolve(target.reveal())
-    url = server.status().url if server else target.reveal()
+    engine, server = resolve(on.target.reveal())
+    engine.server_pid, engine.host = on.server_pid, find_host(on.host)
+    url = server.status().url if server else on.target.reveal()
     with stoppable() as interrupt, ExitStack() as opened:
         engine.follow(Patience(interrupt, notify))
         load = _Load(command, {"command": command and redact_words(command), "seconds": seconds}, _environment(url))

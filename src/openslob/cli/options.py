@@ -11,8 +11,9 @@ Example — a command file::
     def register(app: typer.Typer) -> None:
         app.command()(run)
 
-A command that needs only a server uses ``@with_target`` and has a parameter ``target: Target``. Typer makes the flags
-from the signature, so the decorators replace ``resolved`` or ``target`` in it by the options.
+A command that needs only a server uses ``@with_target`` and has a parameter ``target: Target``; one that reads its
+host, too, ``@with_place`` and ``on: OnTarget``. Typer makes the flags from the signature, so the decorators replace
+``resolved``, ``target`` or ``on`` in it by the options.
 """
 
 from __future__ import annotations
@@ -188,12 +189,27 @@ def with_target(command: Command) -> Command:
     """Add the flags of a target to ``command``, which receives it as ``target: Target``."""
 
     def called(ctx: typer.Context, config: Path | None, profile: str | None, **own: Any) -> None:  # noqa: ANN401, ARG001
-        if any(from_file(ctx, name) for name in own):
-            for notice in configuration(ctx).notices:
-                notify(notice)
+        _notify_of_files(ctx, own)
         command(target=_target(ctx, own), **own, **context_for(command, ctx))
 
     return _with_options(called, command, "target", [])
+
+
+def with_place(command: Command) -> Command:
+    """Add the flags of a target and of the server's place to ``command``, which receives them as ``on: OnTarget``."""
+
+    def called(ctx: typer.Context, config: Path | None, profile: str | None, **own: Any) -> None:  # noqa: ANN401, ARG001
+        _notify_of_files(ctx, own)
+        on = OnTarget(target=_target(ctx, own), **_place(own))
+        command(on=on, **own, **context_for(command, ctx))
+
+    return _with_options(called, command, "on", _PLACE)
+
+
+def _notify_of_files(ctx: typer.Context, own: Collection[str]) -> None:
+    if any(from_file(ctx, name) for name in own):
+        for notice in configuration(ctx).notices:
+            notify(notice)
 
 
 def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -209,8 +225,7 @@ def _workload_options(
         _option(name, _flag(parameter, name in hidden, defaults.get(name)), None)
         for name, parameter in parameters().items()
     ]
-    place = [_option("server_pid", SERVER_PID, None), _option("host", HOST, None)]
-    return [*place, _option("consent", CONSENT, None), *flags]
+    return [*_PLACE, _option("consent", CONSENT, None), *flags]
 
 
 def price_of_target(ctx: typer.Context, given: str | None) -> Price | None:
@@ -227,9 +242,11 @@ def _environment(ctx: typer.Context) -> Mapping[str, str]:
 
 def _on_target(ctx: typer.Context, given: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `OnTarget`, and remove their options from ``given``."""
-    target = _target(ctx, given)
-    place = {name: given.pop(name) for name in ("server_pid", "host")}
-    return {"target": target, **place, "consented": names(given.pop("consent"))}
+    return {"target": _target(ctx, given), **_place(given), "consented": names(given.pop("consent"))}
+
+
+def _place(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: given.pop(name) for name in ("server_pid", "host")}
 
 
 def _target(ctx: typer.Context, given: dict[str, Any]) -> Address:
@@ -266,6 +283,9 @@ def _with_options(called: Command, command: Command, replaced: str, options: lis
 
 def _option(name: str, annotation: object, default: object) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+_PLACE = [_option("server_pid", SERVER_PID, None), _option("host", HOST, None)]
 
 
 def _flag(parameter: Parameter, hidden: bool = False, default: str | None = None) -> object:

@@ -23,16 +23,16 @@ from openslob.cli.completion import records
 from openslob.cli.configured import config_file, environment
 from openslob.cli.console import columns, complain, notify, reader_is_gone, stoppable, write, write_document
 from openslob.cli.measuring import Screen, make_context
-from openslob.cli.options import OnTarget, with_target
+from openslob.cli.options import OnTarget, with_place
 from openslob.config.layers import nearest
 from openslob.config.parameters import parameters
 from openslob.config.resolve import resolve
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
-from openslob.core.secrets import Address
 from openslob.engines.base import Activity, Engine
 from openslob.engines.facts import ServerFacts
 from openslob.engines.registry import resolve_as_is
+from openslob.host.remote import find_host
 from openslob.kinds.repeated import KIND as REPEATED
 from openslob.kinds.repeated.execute import LEAST_EVERY_S, RepeatedRequest, execute
 from openslob.kinds.repeated.figures import NAMES
@@ -119,9 +119,9 @@ RESUME = Annotated[
 ]  # fmt: skip
 
 
-@with_target
+@with_place
 def watch(
-    target: Address,
+    on: OnTarget,
     ctx: typer.Context,
     interval: INTERVAL = "1s",  # type: ignore[assignment]
     count: COUNT = None,
@@ -150,11 +150,12 @@ def watch(
     repeats = Repeats(every, seconds, count, run, resume)
     repeats.require_complete()
     if repeats.is_asked:
-        watch_runs(target, ctx, repeats, name, results, require or [], whole, as_json)
+        watch_runs(on, ctx, repeats, name, results, require or [], whole, as_json)
         return
     if as_csv and as_json:
         raise UsageError("--csv and --json exclude each other", "give one of them")
-    engine = resolve_as_is(target.reveal())
+    engine = resolve_as_is(on.target.reveal())
+    engine.server_pid, engine.host = on.server_pid, find_host(on.host)
     selection = Selection(tuple(filters or ()), sort)
     facts = engine.facts()
     with stoppable(announced=False) as interrupt:
@@ -341,7 +342,7 @@ def parameter_texts(words: str) -> dict[str, str]:
 
 
 def watch_runs(
-    target: Address, ctx: typer.Context, asked: Repeats, name: str, results: Path, required: Sequence[str],
+    on: OnTarget, ctx: typer.Context, asked: Repeats, name: str, results: Path, required: Sequence[str],
     whole: bool, json: bool,
 ) -> None:  # fmt: skip
     """Make the runs that are due, and print what they come to."""
@@ -351,7 +352,7 @@ def watch_runs(
     for notice in () if path else parameters.notices:
         notify(notice)
     request = RepeatedRequest(parameters, name, asked.every_s or 0, asked.planned, path)
-    context = make_context(OnTarget(target=target), results, _BetweenLines())
+    context = make_context(on, results, _BetweenLines())
     folder = execute(request, context, _say_nothing if json else _tell_time)
     _print(folder, whole, json)
     _judge(folder, required)

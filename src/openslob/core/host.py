@@ -53,8 +53,11 @@ class Host(Protocol):
     def root(self) -> Path:
         """The folder below which its files are."""
 
-    def refresh(self) -> int:
-        """Bring the files below ``root`` up to date; return when that was, in ns of this host's monotonic clock."""
+    def refresh(self, again: bool = False) -> int:
+        """Bring the files below ``root`` up to date; return when that was, in ns of this host's monotonic clock.
+
+        ``again``: the same files of processes will be read as the last time, so that they may come along.
+        """
 
     def processes(self) -> ProcFiles:
         """Return the files of the host's processes."""
@@ -80,6 +83,9 @@ class Host(Protocol):
 
 class OtherHost(Host, Protocol):
     """A server's host that is not this one. There, a process is found by what it says of itself."""
+
+    def reopen(self) -> None:
+        """Connect again if nobody answers any more."""
 
     def read(self, path: str) -> bytes | None:
         """Return the text of a file of the host now; None if there is none that this user may read."""

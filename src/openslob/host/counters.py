@@ -134,16 +134,17 @@ class EnergyReader:
     memory) and beside it (``psys``, ``intel-rapl-mmio``) is part of it, or counted twice, and left out.
 
     If it is not read for so long that a counter may have wrapped around unseen, later samples have another epoch.
+    ``why_none`` is the reason if there are no counters.
     """
 
-    def __init__(self, powercap: Path = _POWERCAP) -> None:
+    def __init__(self, powercap: Path = _POWERCAP, why_none: str = NO_RAPL) -> None:
         self._why = ""
         self._packages: Sequence[_Package] = ()
         self._used_uj = 0
         self._gaps = 0
         self._read_ns = 0
         try:
-            self._packages = _packages(powercap)
+            self._packages = _packages(powercap, why_none)
         except FigureUnknownError as error:
             self._why = str(error)
 
@@ -178,7 +179,7 @@ class EnergyReader:
             package.file.close()
 
 
-def _packages(powercap: Path) -> list[_Package]:
+def _packages(powercap: Path, why_none: str) -> list[_Package]:
     """Return the packages. FigureUnknownError, with what to do, if there are none or one can't be read."""
     found = [
         (name, zone)
@@ -186,7 +187,7 @@ def _packages(powercap: Path) -> list[_Package]:
         if (name := text_of(zone / "name") or "").startswith("package")
     ]
     if not found:
-        raise FigureUnknownError(NO_RAPL)
+        raise FigureUnknownError(why_none)
     packages: list[_Package] = []
     try:
         for name, zone in found:

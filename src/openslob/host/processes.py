@@ -189,10 +189,11 @@ def combine_readings(readings: Sequence[ServerReading]) -> ServerReading:
 
 
 class _ProcReader(ABC):
-    """Reads files of the processes ``_pids``."""
+    """Reads files of the processes ``_pids``; ``cpu_alone``: neither their I/O nor their waits for a CPU."""
 
-    def __init__(self, files: ProcFiles | None = None) -> None:
+    def __init__(self, files: ProcFiles | None = None, cpu_alone: bool = False) -> None:
         self.files = files or LocalProc()
+        self._cpu_alone = cpu_alone
         self._pids: list[str] = []
         self._run_queue = RunQueueSum()
 
@@ -222,6 +223,8 @@ class _ProcReader(ABC):
 
     def _want_of(self, processes: Sequence[ProcessStat]) -> None:
         """Ask for what is read of the server's processes beside their CPU."""
+        if self._cpu_alone:
+            return
         threaded = [str(process.pid) for process in processes if process.threads > 1]
         self.files.want((f"{process.pid}/io" for process in processes), threaded)
 
@@ -243,6 +246,8 @@ class _ProcReader(ABC):
 
     def read_io(self, pid: int) -> tuple[int, int] | str | None:
         """Return bytes read and written, or the reason why they are unknown; None if the process has ended."""
+        if self._cpu_alone:
+            return _NOT_READ
         try:
             text = self.files.read(f"{pid}/io")
         except PermissionError:
@@ -253,6 +258,8 @@ class _ProcReader(ABC):
 
     def read_waits(self, processes: Sequence[ProcessStat], full_scan: bool) -> float | str:
         """Return for how long all threads of these processes waited for a CPU, in s, or why that is not known."""
+        if self._cpu_alone:
+            return _WAITED_NOT_READ
         waited_ns: dict[TaskId, int] = {}
         files = {
             (process.pid, int(tid)): f"{process.pid}/task/{tid}/schedstat" if threaded else f"{tid}/schedstat"
@@ -275,8 +282,8 @@ class _ProcReader(ABC):
 class ProcessTreeSampler(_ProcReader):
     """Reads the process tree below ``main_pid``. Raises FigureUnknownError on a host without /proc."""
 
-    def __init__(self, main_pid: int, files: ProcFiles | None = None) -> None:
-        super().__init__(files)
+    def __init__(self, main_pid: int, files: ProcFiles | None = None, cpu_alone: bool = False) -> None:
+        super().__init__(files, cpu_alone)
         self.main_pid = main_pid
         self._children = f"{main_pid}/task/{main_pid}/children"
 
@@ -332,8 +339,8 @@ class ProcessSetSampler(_ProcReader):
     its CPU and I/O after that are lost.
     """
 
-    def __init__(self, processes: ProcessSet, files: ProcFiles | None = None) -> None:
-        super().__init__(files)
+    def __init__(self, processes: ProcessSet, files: ProcFiles | None = None, cpu_alone: bool = False) -> None:
+        super().__init__(files, cpu_alone)
         self._processes = processes
         self._ticks: dict[tuple[int, int], float] = {}
         self._bytes: dict[tuple[int, int], tuple[int, int]] = {}
@@ -366,12 +373,12 @@ class ProcessSetSampler(_ProcReader):
 
 
 def process_sampler(
-    selector: ProcessSelector, files: ProcFiles | None = None
+    selector: ProcessSelector, files: ProcFiles | None = None, cpu_alone: bool = False
 ) -> ProcessTreeSampler | ProcessSetSampler:
     """Return the sampler for this selector. Raises FigureUnknownError on a host without /proc."""
     if isinstance(selector, ProcessTree):
-        return ProcessTreeSampler(selector.main_pid, files)
-    return ProcessSetSampler(selector, files)
+        return ProcessTreeSampler(selector.main_pid, files, cpu_alone)
+    return ProcessSetSampler(selector, files, cpu_alone)
 
 
 def _sum_io(parts: Iterable[tuple[int, int] | str | None]) -> tuple[int, int] | str:
@@ -406,7 +413,7 @@ class ProcessClockSampler(ProcessTreeSampler):
     """
 
     def __init__(self, main_pid: int) -> None:
-        super().__init__(main_pid)
+        super().__init__(main_pid, cpu_alone=True)
         self._known: dict[str, ProcessStat] = {}
         self._reaped_faults = -1
 
@@ -434,11 +441,3 @@ class ProcessClockSampler(ProcessTreeSampler):
         # Not by replace(), which takes ten times as long.
         ticks = own_ticks + stat.ticks - stat.own_ticks
         return ProcessStat(stat.pid, stat.parent, stat.started, ticks, stat.reaped_faults, own_ticks)
-
-    def read_io(self, pid: int) -> str:  # noqa: ARG002
-        """Return why bytes are not known."""
-        return _NOT_READ
-
-    def read_waits(self, processes: Sequence[ProcessStat], full_scan: bool) -> str:  # noqa: ARG002
-        """Return why it is not known how long the processes waited for a CPU."""
-        return _WAITED_NOT_READ

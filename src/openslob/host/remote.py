@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import shlex
-import tempfile
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from typing import Any
 from openslob.core.errors import SlobError
 from openslob.core.host import FigureUnknownError, ProcFiles
 from openslob.core.units import NANOS
+from openslob.host.copies import Copies
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.device import device_folder, mount_of, parse_mounts
 from openslob.host.limits import list_group_files
@@ -59,31 +59,49 @@ class RemoteHost:
     """
 
     shell: RemoteShell
-    root: Path = field(init=False)
     round_trip_s: float = field(default=0.0, init=False)
     offset_s: float = field(default=0.0, init=False)
-    _changing: dict[str, None] = field(default_factory=lambda: dict.fromkeys(_CHANGING), init=False)
-    _groups: dict[int, str] = field(default_factory=dict, init=False)
+    _changing: dict[str, None] = field(init=False)
+    _groups: dict[int, str] = field(init=False)
+    _processes: list[RemoteProc] = field(init=False)
+    _copies: Copies = field(init=False)
 
     def __post_init__(self) -> None:
-        memory = Path("/dev/shm")
-        # Removed at the latest when this process ends.
-        self._copies = tempfile.TemporaryDirectory(
-            prefix="slob-host-", dir=memory if os.access(memory, os.W_OK) else None, ignore_cleanup_errors=True
-        )
-        self.root = Path(self._copies.name)
+        self._open()
+
+    def _open(self) -> None:
+        self._copies = Copies()
+        self._changing, self._groups, self._processes = dict.fromkeys(_CHANGING), {}, []
         try:
-            self._require_linux()
-            self._copy(_FACTS)
-            for path in map(self._below, map(Path, find_present(self.shell, _MARKS))):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.touch()
-            self.refresh()
-            if not (self.root / "proc/stat").exists() or not (self.root / "proc/meminfo").exists():
-                raise FigureUnknownError(f"{self.where} shows this user no /proc")
+            self._copy_facts()
         except FigureUnknownError:
             self.close()
             raise
+
+    def _copy_facts(self) -> None:
+        self._require_linux()
+        self._copy(_FACTS)
+        for path in find_present(self.shell, _MARKS):
+            self._copies.write(path, b"")
+        self.refresh()
+        if not (self.root / "proc/stat").exists() or not (self.root / "proc/meminfo").exists():
+            raise FigureUnknownError(f"{self.where} shows this user no /proc")
+
+    def reopen(self) -> None:
+        """Open another shell, and copy all again, if this one is lost."""
+        try:
+            self.refresh()
+        except FigureUnknownError:
+            self.shell = self.shell.again()
+        else:
+            return
+        self._copies.close()
+        self._open()
+
+    @property
+    def root(self) -> Path:
+        """The folder of the copies."""
+        return self._copies.root
 
     @property
     def where(self) -> str:
@@ -98,10 +116,14 @@ class RemoteHost:
         if said[2:] and said[2] != str(TICKS_PER_S):
             raise FigureUnknownError(f"{self.where} counts {said[2]} clock ticks a second, this host {TICKS_PER_S}")
 
-    def refresh(self) -> int:
-        """Copy what changes. FigureUnknownError once the host is silent."""
+    def refresh(self, again: bool = False) -> int:
+        """Copy what changes, and fetch files of processes with it. FigureUnknownError once the host is silent."""
+        self._processes = [files for files in self._processes if not files.closed]
+        ahead = [path for files in self._processes for path in files.list_again()] if again else []
         asked_ns = time.monotonic_ns()
-        self._copy(self._changing)
+        texts = self._copy(self._changing, ahead)
+        for files in self._processes:
+            files.begin(texts if again else {})
         took_ns = time.monotonic_ns() - asked_ns
         moment_ns = asked_ns + took_ns // 2
         self.round_trip_s = took_ns / NANOS
@@ -115,7 +137,8 @@ class RemoteHost:
 
     def processes(self) -> ProcFiles:
         """Return the files of its processes."""
-        return RemoteProc(self.shell)
+        self._processes.append(RemoteProc(self.shell))
+        return self._processes[-1]
 
     def watch_group(self, pid: int) -> None:
         """Copy the files of the group with each reading from now on."""
@@ -125,8 +148,7 @@ class RemoteHost:
         groups = text_of(self.root / own[1:]) or ""
         self._groups[pid] = groups
         files = list_group_files(groups, text_of(self.root / "proc/self/mountinfo") or "")
-        present = [str(path) for path in self._copy(map(str, files))]
-        self._changing |= dict.fromkeys(present)
+        self._changing |= dict.fromkeys(self._copy(map(str, files)))
 
     def find_device(self, directory: Path) -> Path:
         """Ask the other host's mounts."""
@@ -149,10 +171,10 @@ class RemoteHost:
         names = [*_OF_DEVICE, *(f"queue/{name}" for name in _OF_QUEUE)]
         self._copy(str(each / name) for each in (folder, folder.parent) for name in names)
         self._changing[str(folder / "stat")] = None
-        ours = self._below(link)
+        ours = self._copies.find(link)
         ours.parent.mkdir(parents=True, exist_ok=True)
         ours.unlink(missing_ok=True)
-        ours.symlink_to(self._below(folder))
+        ours.symlink_to(self._copies.find(folder))
 
     def resolve(self, directory: Path) -> Path:
         """Ask for the path without links; the path itself where this user may not enter it, or nobody answers."""
@@ -219,25 +241,18 @@ class RemoteHost:
     def close(self) -> None:
         """End the shell and remove the copies; a second call does nothing."""
         self.shell.close()
-        self._copies.cleanup()
+        self._copies.close()
 
-    def _copy(self, paths: Iterable[str]) -> Sequence[Path]:
-        """Copy files, and return which of them there are. What has gone becomes empty, then is removed."""
+    def _copy(self, paths: Iterable[str], more: Sequence[str] = ()) -> dict[str, bytes]:
+        """Copy files; return the texts of those that there are, and of ``more`` that are read with them."""
         wanted = list(paths)
-        texts = fetch(self.shell, wanted)
+        texts = fetch(self.shell, [*wanted, *more])
         for path in wanted:
-            ours = self._below(Path(path))
             if path in texts:
-                ours.parent.mkdir(parents=True, exist_ok=True)
-                # In place: who keeps it open reads on.
-                ours.write_bytes(texts[path])
-            elif ours.exists():
-                ours.write_bytes(b"")
-                ours.unlink()
-        return [Path(path) for path in texts]
-
-    def _below(self, path: Path) -> Path:
-        return self.root / str(path).lstrip("/")
+                self._copies.write(path, texts[path])
+            else:
+                self._copies.remove(path)
+        return texts
 
 
 # One connection to a host is enough for a process.
@@ -251,11 +266,12 @@ def find_host(address: str | None) -> RemoteHost | None:
     """
     if not address:
         return None
-    command, known = ssh_command(address), _HOSTS.get(address)
-    if known and not known.shell.lost:
-        return known
+    command = ssh_command(address)
     try:
-        host = _HOSTS[address] = RemoteHost(RemoteShell(command, address))
+        if address in _HOSTS:
+            _HOSTS[address].reopen()
+        else:
+            _HOSTS[address] = RemoteHost(RemoteShell(command, address))
     except FigureUnknownError as error:
         raise SlobError(f"{error}", f"this must work without a password: {shlex.join(command[:-1])} true") from error
-    return host
+    return _HOSTS[address]

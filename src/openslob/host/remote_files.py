@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from openslob.host.remote_shell import RemoteShell
 # More files are read by several commands: the list of one has a limit.
 _AT_ONCE = 2000
 _REFUSED = object()
+# Read rarely, and by its own command.
+_OF_TASK = re.compile(r"/task/\d+/stat$")
 
 
 def fetch(shell: RemoteShell, paths: Sequence[str]) -> dict[str, bytes]:
@@ -55,13 +58,37 @@ def find_present(shell: RemoteShell, paths: Sequence[str]) -> set[str]:
 class RemoteProc:
     """The files of processes of another host. Implements `openslob.host.proc_files.ProcFiles`.
 
-    What is wanted is fetched at once, and given once: who reads a file again has it fetched again.
+    What is wanted is fetched at once, and given once: who reads a file again has it fetched again. What the last
+    reading wanted may be fetched ahead of the next one (`list_again`, `begin`), with what else is read then.
     """
 
     shell: RemoteShell
-    _texts: dict[str, bytes | object | None] = field(default_factory=dict)
-    _threads: dict[str, list[str]] = field(default_factory=dict)
-    _cpus: dict[int, frozenset[int] | None] = field(default_factory=dict)
+    closed: bool = field(default=False, init=False)
+    _kept: frozenset[str] = field(default=frozenset(), init=False)
+    # What this reading has wanted so far, and what of it this user may not read.
+    _wanted: dict[str, None] = field(default_factory=dict, init=False)
+    _refused: set[str] = field(default_factory=set, init=False)
+    _ahead: dict[str, bytes | object] = field(default_factory=dict, init=False)
+    _texts: dict[str, bytes | object | None] = field(default_factory=dict, init=False)
+    _threads: dict[str, list[str]] = field(default_factory=dict, init=False)
+    _cpus: dict[int, frozenset[int] | None] = field(default_factory=dict, init=False)
+
+    def list_again(self) -> list[str]:
+        """Return the paths of what the next reading wants of the processes that are kept, if it is like the last."""
+        names = (name for name in self._wanted if _pid_of(name) in self._kept and not _OF_TASK.search(name))
+        return [f"/proc/{name}" for name in names if name not in self._refused]
+
+    def begin(self, texts: Mapping[str, bytes]) -> None:
+        """Begin a reading; ``texts`` has what came of `list_again`."""
+        self._ahead.clear()
+        self._texts.clear()
+        for name in self._wanted:
+            if (text := texts.get(f"/proc/{name}")) is not None:
+                self._ahead[name] = text
+            elif f"/proc/{_pid_of(name)}/stat" in texts and (name in self._refused or _may_be_empty(name)):
+                self._ahead[name] = _REFUSED if name in self._refused else b""
+        self._refused.intersection_update(self._ahead)
+        self._wanted.clear()
 
     def pids(self) -> Collection[str]:
         """List the folder."""
@@ -83,12 +110,17 @@ class RemoteProc:
         return text if isinstance(text, bytes) else None
 
     def want(self, names: Iterable[str], threads_of: Iterable[str] = ()) -> None:
-        """Fetch them."""
-        paths = {f"/proc/{name}": name for name in names}
+        """Fetch what has not come ahead."""
+        wanted = dict.fromkeys(names)
+        self._wanted |= wanted
+        came = {name: self._ahead.pop(name) for name in wanted if name in self._ahead}
+        paths = {f"/proc/{name}": name for name in wanted if name not in came}
         found = fetch(self.shell, list(paths)) if paths else {}
-        # A file of a process is never empty.
-        refused = find_present(self.shell, [path for path in paths if path not in found])
-        self._texts |= {name: _REFUSED if path in refused else found.get(path) for path, name in paths.items()}
+        empty = {paths[path] for path in find_present(self.shell, [path for path in paths if path not in found])}
+        refused = {name for name in empty if not _may_be_empty(name)}
+        self._refused = self._refused.difference(paths.values()) | refused
+        self._texts |= {name: found.get(path, b"" if name in empty else None) for path, name in paths.items()}
+        self._texts |= came | dict.fromkeys(refused, _REFUSED)
         self._list_threads(list(threads_of))
 
     def _list_threads(self, pids: Sequence[str]) -> None:
@@ -105,10 +137,13 @@ class RemoteProc:
         return self.shell.ask(f"echo {' '.join(patterns)}").decode().split()
 
     def keep(self, pids: Collection[str]) -> None:
-        """Do nothing: no file is open."""
+        """Note whose files may be fetched ahead."""
+        self._kept = frozenset(pids)
 
     def forget(self) -> None:
-        """Forget what was fetched."""
+        """Forget what was fetched, and what was refused."""
+        self._refused.clear()
+        self._ahead.clear()
         self._texts.clear()
         self._threads.clear()
         self._cpus.clear()
@@ -121,7 +156,17 @@ class RemoteProc:
 
     def close(self) -> None:
         """Forget what was fetched; the shell has its own end."""
+        self.closed = True
         self.forget()
+
+
+def _pid_of(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _may_be_empty(name: str) -> bool:
+    """Return whether a file has no line when all is well: nothing else tells that from one that can't be read."""
+    return name.endswith("/children")
 
 
 def parse_allowed(status: bytes) -> frozenset[int] | None:

@@ -16,6 +16,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from typing import Self
 from urllib.parse import urlsplit
 
 from openslob.core.errors import UsageError
@@ -54,7 +55,7 @@ class RemoteShell:
     """One shell. FigureUnknownError, with what to do, if it can't be had."""
 
     def __init__(self, command: Sequence[str], where: str, silence_s: float = SILENCE_S) -> None:
-        self.where, self._silence_s = where, silence_s
+        self.where, self._command, self._silence_s = where, command, silence_s
         # Why it answers no more; empty while it does.
         self.lost = ""
         self._known: dict[str, int] = {}
@@ -73,6 +74,10 @@ class RemoteShell:
             os.set_blocking(pipe.fileno(), False)
         # Names are bytes. What the account prints when it is entered comes before the answer.
         self.ask("LC_ALL=C; export LC_ALL", CONNECT_S + self._silence_s)
+
+    def again(self) -> Self:
+        """Return another shell at the same place, opened in the same way."""
+        return type(self)(self._command, self.where, self._silence_s)
 
     def ask(self, command: str, patience_s: float | None = None) -> bytes:
         """Return what a command of the shell prints. FigureUnknownError if the other side is silent or gone."""

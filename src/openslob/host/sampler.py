@@ -18,7 +18,16 @@ from openslob.core.host import FigureUnknownError, Host
 from openslob.core.measurement import DeviceIo, GroupUse, HostDelta
 from openslob.core.process_selector import ProcessSelector, ProcessTree
 from openslob.core.units import NANOS
-from openslob.host.counters import CPU_NAMES, ENERGY, ENERGY_NAMES, MEMORY_NAMES, EnergyReader, busy_name, open_host
+from openslob.host.counters import (
+    CPU_NAMES,
+    ENERGY,
+    ENERGY_NAMES,
+    MEMORY_NAMES,
+    NO_RAPL,
+    EnergyReader,
+    busy_name,
+    open_host,
+)
 from openslob.host.device import DEVICE, DEVICE_NAMES, BlockDevice, sum_of_devices
 from openslob.host.limits import (
     CGROUP,
@@ -117,7 +126,8 @@ class OsReader:
         except FigureUnknownError as error:
             self._why_no_device = str(error)
         self._limits = LimitsReader(servers, folders, self._why_no_device, host)
-        self._energy = EnergyReader(host.root / "sys/class/powercap")
+        why_no_energy = f"the energy of the processors of {host.where} is not read" if host.where else NO_RAPL
+        self._energy = EnergyReader(host.root / "sys/class/powercap", why_no_energy)
 
     def read(self, full_scan: bool = True) -> OsReading:
         """Return a reading. Samples have the reasons of values that can't be read.
@@ -125,14 +135,16 @@ class OsReader:
         A full scan looks for new processes (`ProcessTreeSampler.read`) and reads the driver's peak memory.
         """
         driver = {"driver": read_driver(full_scan)}
+        begun_ns = time.monotonic_ns()
         try:
-            time_ns = self._where.refresh()
+            time_ns = self._where.refresh(again=not full_scan)
         except FigureUnknownError as error:
-            return OsReading(time.monotonic_ns(), {**_missing(str(error)), **driver})
+            return OsReading(begun_ns, {**_missing(str(error)), **driver})
         host, memory, devices = self._host.cpu(), self._host.memory(), self._read_devices()
         server, energy = self._read_server(host, full_scan), {ENERGY: self._energy.read(time_ns)}
         limits = self._limits.read()
-        return OsReading(time_ns, {"host": host, "memory": memory, **devices, **server, **driver, **energy, **limits})
+        sources = {"host": host, "memory": memory, **devices, **server, **driver, **energy, **limits}
+        return OsReading(time_ns, sources, begun_ns)
 
     def tasks(self) -> Tasks:
         """Return all threads of the servers' processes of the last reading; none if they are not known."""
@@ -197,7 +209,7 @@ def _open_sampler(selector: ProcessSelector, cpu_alone: bool, host: Host) -> Pro
     # Only this host's kernel can be asked for the clock of a process.
     if cpu_alone and isinstance(selector, ProcessTree) and not host.where:
         return ProcessClockSampler(selector.main_pid)
-    return process_sampler(selector, host.processes())
+    return process_sampler(selector, host.processes(), cpu_alone and bool(host.where))
 
 
 def _cpus(host: Sample, cpus: frozenset[int] | None) -> Sample:

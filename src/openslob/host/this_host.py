@@ -23,7 +23,7 @@ class ThisHost:
     root: Path = Path("/")
     where: str = ""
 
-    def refresh(self) -> int:
+    def refresh(self, again: bool = False) -> int:  # noqa: ARG002
         """Do nothing: the kernel makes the text of a file when it is read."""
         return time.monotonic_ns()
 

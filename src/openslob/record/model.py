@@ -34,6 +34,8 @@ _MOST_WHOLE = 2**62
 NOT_RECORDED = "not recorded"
 # What a note begins with that names a run whose window was lost, and in whose place this one was made.
 DISCARDED = "discarded, and this run made in its place: "
+# The fact in ``environment`` that says how another host was read.
+READER = "reader"
 # 300 years: a time in seconds that is a moment in ns all the same.
 _MOST_S = 1e10
 

@@ -15,6 +15,7 @@ from threading import Event
 from typing import NamedTuple
 
 from openslob.core.errors import SlobError
+from openslob.core.host import FigureUnknownError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import NANOS, format_duration
 from openslob.engines.base import Activity, Engine, SamplingScope
@@ -174,6 +175,10 @@ class Watcher:
                 opened = self._reopen()
 
     def _open(self) -> _Opened:
+        if host := self._engine.host:
+            # If it does not answer, its figures say so.
+            with suppress(FigureUnknownError):
+                host.reopen()
         connections = ExitStack()
         return _Opened(connections, connections.enter_context(self._record() if self._recording else self._connect()))
 
@@ -216,8 +221,17 @@ class Watcher:
         with closing(samplers):
             yield self._steps(samplers)
 
+    def _follow_price(self, samplers: Samplers) -> None:
+        """Read as rarely as what a reading takes of another host demands."""
+        if samplers.least_s > self._interval_s:
+            self._interval_s = samplers.least_s
+            every = f"a reading is made every {samplers.least_s:.1f} s"
+            self._patience.tell(f"{every}: it takes 1 % of a CPU of the server's host")
+
     def _steps(self, samplers: Samplers) -> Iterator[WatchStep]:
         samplers.get_ready()
+        samplers.find_price()
+        self._follow_price(samplers)
         sampling = WaitSampling(samplers)
         before, began_ns, tick = samplers.read(), time.monotonic_ns(), 0
         interval_ns = round(self._interval_s * NANOS)
@@ -251,6 +265,7 @@ class Watcher:
         assert self._recording
         with self._recording(readings.append, activities.append) as observer:
             observer.begin()
+            self._follow_price(observer.samplers)
             try:
                 yield self._recorded_steps(observer, readings, activities)
             finally:

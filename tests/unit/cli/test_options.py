@@ -11,12 +11,12 @@ import typer
 from typer.testing import CliRunner
 
 from factories.tables import table
-from openslob.cli.options import Resolved, with_target, with_workload
+from openslob.cli.options import OnTarget, Resolved, with_place, with_target, with_workload
 from openslob.config.parameters import parameters
 from openslob.core.errors import UsageError
 from openslob.core.secrets import Address, redact_url
 
-SEEN: list[Resolved | Address | str] = []
+SEEN: list[Resolved | OnTarget | Address | str] = []
 
 
 @with_workload
@@ -31,7 +31,14 @@ def drop(target: Address) -> None:
     SEEN.append(target)
 
 
+@with_place
+def see(on: OnTarget) -> None:
+    """See it."""
+    SEEN.append(on)
+
+
 APP = typer.Typer()
+APP.command()(see)
 APP.command()(run)
 APP.command()(drop)
 
@@ -47,6 +54,12 @@ def call(*args: str, env: dict[str, str] | None = None, typed: str | None = None
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
+
+
+def test_a_server_is_named_with_its_process_and_its_host():
+    call("see", "--target", "postgresql://me@db1/x", "--server-pid", "7", env={"SLOB_HOST": "ssh://db1"})
+    (on,) = SEEN
+    assert (on.target.shown, on.server_pid, on.host) == ("postgresql://me@db1/x", 7, "ssh://db1")
 
 
 def test_help_mentions_every_parameter_with_range_and_default():

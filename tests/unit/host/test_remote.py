@@ -18,6 +18,7 @@ from openslob.core.errors import UsageError
 from openslob.core.host import FigureUnknownError
 from openslob.core.process_selector import ProcessTree
 from openslob.engines.peer_process import locate_elsewhere
+from openslob.host.copies import Copies
 from openslob.host.environment import environment
 from openslob.host.remote import RemoteHost
 from openslob.host.remote_files import RemoteProc, fetch, find_present, parse_allowed, parse_lines
@@ -124,6 +125,28 @@ def test_a_file_of_a_process_that_this_user_may_not_read_is_refused(shell, tmp_p
     assert files.read("999999999/io") is None
 
 
+def test_what_a_reading_wanted_comes_ahead_of_the_next_one(shell, monkeypatch):
+    """A refusal is remembered, and a file that may be empty is, if its process is there."""
+    files = RemoteProc(shell)
+    remote_files = "openslob.host.remote_files"
+    monkeypatch.setattr(f"{remote_files}.fetch", lambda _, paths: {each: b"x" for each in paths if each[-4:] == "stat"})
+    monkeypatch.setattr(f"{remote_files}.find_present", lambda _, paths: set(paths))
+    names = ["7/stat", "7/io", "7/task/7/children", "7/task/8/stat", "9/stat"]
+    files.keep(["7"])
+    files.want(names)
+    with pytest.raises(PermissionError):
+        files.read("7/io")
+    assert files.list_again() == ["/proc/7/stat", "/proc/7/task/7/children"]
+    files.begin({"/proc/7/stat": b"y"})
+    monkeypatch.setattr(f"{remote_files}.fetch", lambda *_: pytest.fail("it came ahead"))
+    assert (files.read("7/stat"), files.read("7/task/7/children")) == (b"y", b"")
+    with pytest.raises(PermissionError):
+        files.read("7/io")
+    files.begin({})
+    monkeypatch.undo()
+    assert files.read("7/no file") is None
+
+
 @table(
     ("text", "cpus"),
     [(b"Name: x\nCpus_allowed_list:\t0-2,5\n", {0, 1, 2, 5}), (b"Cpus_allowed_list:\t7\n", {7}), (b"Name: x\n", None)],
@@ -169,6 +192,79 @@ def test_it_has_the_counters_that_are_read_here(host, worker, tmp_path):
     assert there.tasks().keys() == here.tasks().keys()
     assert len(there.tasks()) == 3
     here.close()
+
+
+def test_a_reading_like_the_last_one_takes_three_commands(host, worker, tmp_path, monkeypatch):
+    """One for all files, one for the threads, one for what proves that no process ended meanwhile."""
+    reader = OsReader([ProcessTree(worker.pid)], [tmp_path], list, host=host)
+    reader.read()
+    reader.read(full_scan=False)
+    asked, ask = [], host.shell.ask
+    monkeypatch.setattr(host.shell, "ask", lambda *words: asked.append(words) or ask(*words))
+    before, after = reader.read(full_scan=False), reader.read(full_scan=False)
+    assert len(asked) == 6
+    assert difference(before, after).server_cpu_s is not None
+    assert before.sources["server"].values.keys() >= {"server_cpu_s", "server_read_bytes", "server_runqueue_s"}
+
+
+def test_where_the_cpu_alone_is_asked_for_no_other_file_is_read(host, worker, tmp_path):
+    reader = OsReader([ProcessTree(worker.pid)], [tmp_path], list, cpu_alone=True, host=host)
+    found = reader.read().sources["server"]
+    assert found.values["server_cpu_s"] >= 0
+    assert set(found.unknown) == {"server_read_bytes", "server_write_bytes", "server_runqueue_s"}
+
+
+def test_a_process_without_children_is_read_again(host, tmp_path):
+    process = subprocess.Popen(["sleep", "600"])
+    reader = OsReader([ProcessTree(process.pid)], [tmp_path], list, host=host)
+    readings = [reader.read(), *(reader.read(full_scan=False) for _ in range(3))]
+    process.kill()
+    process.wait()
+    assert all("server_cpu_s" in each.sources["server"].values for each in readings)
+    assert "has ended" in reader.read(full_scan=False).sources["server"].unknown["server_cpu_s"]
+
+
+def test_no_name_that_a_host_shows_leads_out_of_the_copies(tmp_path):
+    copies = Copies()
+    with pytest.raises(FigureUnknownError, match="no name of a file"):
+        copies.write(f"/../../..{tmp_path}/x", b"")
+    copies.write("/a/b", b"x")
+    assert copies.find("/a/b").read_bytes() == b"x"
+    copies.remove("/a/b")
+    copies.remove("/a/b")
+    assert not copies.find("/a/b").exists()
+    copies.close()
+
+
+def test_a_lost_shell_is_opened_again(host, worker, tmp_path):
+    host.shell.close()
+    with pytest.raises(FigureUnknownError):
+        host.refresh()
+    host.reopen()
+    shell = host.shell
+    assert OsReader([ProcessTree(worker.pid)], [tmp_path], list, host=host).read().sources["server"].values
+    host.reopen()
+    assert host.shell is shell
+
+
+def test_a_reading_that_comes_late_was_begun_when_it_was_asked_for(host, monkeypatch):
+    """What a clock is compared with does not depend on how long another host takes to answer."""
+    reader = OsReader([], [], list, host=host)
+    refresh = host.refresh
+
+    def late(again=False):
+        time.sleep(0.3)
+        return refresh(again)
+
+    asked_ns = time.monotonic_ns()
+    reader_of = reader.read()
+    monkeypatch.setattr(host, "refresh", late)
+    found = reader.read()
+    assert asked_ns <= reader_of.begun_ns <= reader_of.time_ns
+    assert found.time_ns - found.begun_ns >= 300_000_000
+    host.shell.close()
+    lost = reader.read()
+    assert lost.time_ns <= time.monotonic_ns() - 300_000_000
 
 
 def test_it_is_described_as_it_is_here(host, tmp_path):

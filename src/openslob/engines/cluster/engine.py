@@ -155,11 +155,11 @@ class ClusterEngine:
                 raise SlobError(why, "name each instance by a service or an instance name of its own")
 
     def location(self) -> ServerLocation:
-        """Return every instance's processes and data, if all are on this host."""
-        if self.host is not None:
-            raise UsageError("--host names one host, and the target has several instances", "leave it out")
+        """Return every instance's processes and data, if all are on this host, or on the one that the user names."""
         if self.server_pid is not None:
             raise UsageError("--server-pid names one process, and the target has several instances", "leave it out")
+        for instance in self.instances:
+            instance.host = self.host
         locations = self.ask(lambda instance: instance.location())
         for target, location in zip(self._targets, locations, strict=True):
             if not location.is_known:

@@ -72,7 +72,7 @@ def execute(request: EnduranceRequest, context: Context) -> EnduranceFolder:
     if request.resume:
         before = load(request.resume)
         require_unfinished(before)
-        context = context.at(before.target)
+        context = context.at(before.target, request.resume)
     engine = context.connect()
     with context.stopping():
         with _open_folder(request, engine, context) as folder:

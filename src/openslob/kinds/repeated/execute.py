@@ -59,7 +59,7 @@ def execute(request: RepeatedRequest, context: Context, tell_time: Callable[[Rep
     if request.resume:
         before = load(request.resume)
         require_unfinished(before)
-        context = context.at(before.target)
+        context = context.at(before.target, request.resume)
     with context.stopping():
         engine = context.connect()
         with _open_folder(request, engine, context) as folder:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
-from openslob.core.host import OtherHost
+from openslob.core.host import FigureUnknownError, OtherHost
 from openslob.core.interrupt import Interrupt
 from openslob.core.measurement import StorageAlone
 from openslob.core.secrets import Address
@@ -23,7 +23,8 @@ from openslob.kinds.run import loading
 from openslob.kinds.run.again import make_until_kept, why_lost
 from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.progress import ProgressSink
-from openslob.record.model import DISCARDED
+from openslob.record import store
+from openslob.record.model import DISCARDED, READER
 
 if TYPE_CHECKING:
     from openslob.kinds.run.runner import FinishedRun, RunRequest
@@ -82,9 +83,18 @@ class Context:
         """The target as engines need it, with its password."""
         return self.target.reveal()
 
-    def at(self, recorded: str) -> Self:
-        """Return the same for the target of a record that is gone on with. UsageError if its password is not given."""
-        return replace(self, target=self.target.recorded_as(recorded))
+    def at(self, recorded: str, folder: Path) -> Self:
+        """Return the same for the target of a record that is gone on with, and the host that its runs were read from.
+
+        UsageError if the target's password is not given; SlobError if the host does not answer, and no other is given.
+        """
+        from openslob.host.remote import find_host  # noqa: PLC0415 - few commands read another host
+
+        target, host = self.target.recorded_as(recorded), self.host
+        if host is None and (address := _find_reader(folder)):
+            host = find_host(address)
+            self.tell(f"the counters of {address} are read again, as in the runs so far")
+        return replace(self, target=target, host=host)
 
     def connect(self) -> Engine:
         """Return the engine of the target; a managed server is started. SlobError when there is none."""
@@ -121,6 +131,7 @@ class Context:
         notes = list(request.notes)
 
         def make() -> FinishedRun:
+            self._reach_host()
             with self.display.running(label, left_s) as show:
                 return runner.run(engine, replace(request, notes=tuple(notes)), self.interrupt, show, render)
 
@@ -131,3 +142,17 @@ class Context:
 
         finished = make_until_kept(make, lambda made: why_lost(made.record), request.retries, discard)
         return replace(finished, discarded=tuple(discarded)) if discarded else finished
+
+    def _reach_host(self) -> None:
+        """Open the connection to the server's host again if it was lost; a run does without if nobody answers."""
+        try:
+            if self.host:
+                self.host.reopen()
+        except FigureUnknownError as error:
+            self.tell(f"{error}: the figures of that host are unknown")
+
+
+def _find_reader(folder: Path) -> str:
+    """Return the address of the host that the newest run in a folder was read from; empty if that was this host."""
+    records = [entry.record for entry in reversed(store.find(folder, parts=False)) if entry.record]
+    return next((str(each.environment[READER]["address"]) for each in records if READER in each.environment), "")

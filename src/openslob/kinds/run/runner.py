@@ -44,7 +44,7 @@ from openslob.kinds.run.samplers import Samplers
 from openslob.kinds.run.session_pool import SessionPool, ignore
 from openslob.kinds.run.warmup import WarmupMonitor
 from openslob.kinds.run.window import READ_EARLIER_S, WindowReadings, count_between, read_ahead_s, read_opening
-from openslob.record.model import REFUSED, SET, RunRecord, Status
+from openslob.record.model import READER, REFUSED, SET, RunRecord, Status
 from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder, UnsavedError
 
@@ -138,6 +138,9 @@ class _Run:
             notes=request.notes,
             sources=request.sources,
         )
+        if engine.host:
+            # Whoever goes on after this process was killed reads the same host.
+            self._builder.environment[READER] = engine.host.describe_reading()
         if request.settings:
             self._builder.engine[SET] = {each.name: each.value for each in request.settings}
         self._show = ProgressLog(show, self._builder.notes)
@@ -352,9 +355,10 @@ class _Run:
             readings.before, readings.in_time = read_opening(samplers, begins_ns, ahead_s)
             recorder.add_reading(readings.before)
             to_begin_s = (begin_ns - offset_ns - time.time_ns()) / NANOS
-            samplers.start(to_begin_s - between_slices_s(len(plans)))
+            ends_in_s = to_begin_s + (end_ns - begin_ns) / NANOS
+            samplers.start(to_begin_s - between_slices_s(len(plans)), ends_in_s)
             if session_pool.crew.is_heard_late:
-                samplers.close_from(to_begin_s + (end_ns - begin_ns) / NANOS)
+                samplers.close_from(ends_in_s)
             self._show.window(begin_ns, load.run_time, offset_ns)
 
         def sample() -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from typing import Any, cast
 
 from openslob.core.errors import SlobError, start_thread
@@ -32,11 +33,14 @@ from openslob.host.processes import Tasks
 from openslob.host.sampler import UNATTRIBUTED, OsReader, Ticker, cpu_by_kind
 from openslob.host.this_host import HERE
 from openslob.kinds.run.closing import ClosingReadings
+from openslob.record.model import READER
 
 COUNTER_INTERVAL_S = 1.0
 # Reading counters and every backend's CPU costs more with more sessions. Up to this many are read once a second.
 SESSIONS_A_SECOND = 100
 CLOCK_QUERIES = 5
+# Beside a load, a reading may take so many times as long as it did before.
+READING_TIMES = 2
 # A part of the server's CPU of which nobody knows whose it was: less than the spread between two runs.
 MOST_UNKNOWN_CPU_PCT = 2.0
 SAME_HOST = "the server is not known to be on this host"
@@ -84,11 +88,14 @@ class Samplers:
             cpu_alone,
             self._host,
         )
-        # How long the counters take to be read at least, once `server_clock_offset_ns` has done so.
-        self.reading_s = 0.0
+        # How long the counters take to be read at least, once `server_clock_offset_ns` has done so, and how far apart
+        # readings of another host must be, once `find_price` has tried it.
+        self.reading_s = self.least_s = 0.0
         self._interval_s = interval_s * max(1.0, sessions / SESSIONS_A_SECOND)
         # The counters have one connection.
         self._counting = threading.Lock()
+        # No periodic reading begins later, by the monotonic clock.
+        self._last_ns = inf
         self._tasks: Tasks = {}
         self._tasks_at_end: Tasks = {}
         self._ticker = Ticker(self._interval_s, self._tick, "counters")
@@ -98,7 +105,7 @@ class Samplers:
         """Return the description of the host that is read, for the record; of another one, by whom it was read."""
         found = {**environment(self.data_directory, self._host), "local": self.local}
         reading = self._host.describe_reading()
-        return {**found, "reader": reading} if reading else found
+        return {**found, READER: reading} if reading else found
 
     def get_ready(self) -> None:
         """Look at all processes of the host once, so that the opening reading does not take long."""
@@ -155,10 +162,16 @@ class Samplers:
             return self._counters.read()
 
     def _tick(self) -> None:
-        self._post(self._read())
+        if time.monotonic_ns() <= self._last_ns:
+            self._post(self._read())
 
-    def start(self, in_s: float) -> None:
-        """Begin to sample: the first reading is one interval after ``in_s`` seconds from now."""
+    def start(self, in_s: float, ends_in_s: float = inf) -> None:
+        """Begin to sample: the first reading is one interval after ``in_s`` seconds from now.
+
+        A reading of another host that may not be over ``ends_in_s`` from now is not begun: the closing one would wait.
+        """
+        if self._host.where:
+            self._last_ns = time.monotonic_ns() + (ends_in_s - READING_TIMES * self.reading_s) * NANOS
         self._ticker.start(time.monotonic_ns() + int((in_s + self._interval_s) * NANOS))
 
     def close_from(self, in_s: float) -> None:
@@ -205,13 +218,16 @@ class Samplers:
         What reading another host takes is found out, too: the periodic readings are as far apart as that demands.
         """
         took_ns, offset_ns = clock_offset_ns(self._counters)
-        self.reading_s = took_ns / NANOS
-        host_s, least_s = self._os.price()
-        self.reading_s += host_s
-        if least_s > self._interval_s:
-            self._interval_s = least_s
-            self._ticker = Ticker(least_s, self._tick, "counters")
+        self.reading_s = took_ns / NANOS + self.find_price()
+        if self.least_s > self._interval_s:
+            self._interval_s = self.least_s
+            self._ticker = Ticker(self.least_s, self._tick, "counters")
         return offset_ns
+
+    def find_price(self) -> float:
+        """Return how long a reading of the host takes, 0 for this one, and set ``least_s``."""
+        took_s, self.least_s = self._os.price()
+        return took_s
 
     def close(self) -> None:
         """Close the sampling connections and files."""

@@ -13,7 +13,7 @@ from openslob.core.units import NANOS
 from openslob.engines.patience import StoppedError
 from openslob.host.sampler import difference
 from openslob.kinds.run.recorder import ReadingsRecorder
-from openslob.kinds.run.samplers import Samplers, SystemReading
+from openslob.kinds.run.samplers import READING_TIMES, Samplers, SystemReading
 
 # A busy host reads both clocks within this time of each other; a clock that is slewed gains less than a thousandth.
 CLOCK_SET_S = 0.25
@@ -22,13 +22,12 @@ CLOCK_SET_SHARE = 0.01
 LATE_SHARE = 0.01
 # The counters are read before the window begins, by this share of its length and by READ_AHEAD_MOST_S at most: the
 # counters' window is then about as long as the load's. READ_AHEAD_LEAST_S is what a reading takes on a busy host; it
-# takes longer with more sessions and instances. Where a reading takes long, so many times as long.
+# takes longer with more sessions and instances. Where it was seen to take long, READING_TIMES says how much longer.
 READ_AHEAD_SHARE = 0.004
 READ_AHEAD_MOST_S = 0.04
 READ_AHEAD_LEAST_S = 0.012
 READ_AHEAD_PER_SESSION_S = 0.0001
 READ_AHEAD_PER_INSTANCE_S = 0.004
-READ_AHEAD_TIMES = 2
 # Earlier readings, in seconds before the begin: a host that is busy for a moment delays the last one, not all of them.
 READ_EARLIER_S = (0.25, 0.1)
 # Why the first reading has counts of the load.
@@ -42,7 +41,7 @@ AnyRecorder = TypeVar("AnyRecorder", bound=ReadingsRecorder)
 def read_ahead_s(run_time: float, sessions: int, instances: int = 1, reading_s: float = 0.0) -> float:
     """Return how many seconds before the window begins the counters are read, which takes ``reading_s``."""
     more = READ_AHEAD_PER_SESSION_S * sessions + READ_AHEAD_PER_INSTANCE_S * (instances - 1)
-    least = max(READ_AHEAD_LEAST_S + more, READ_AHEAD_TIMES * reading_s)
+    least = max(READ_AHEAD_LEAST_S + more, READING_TIMES * reading_s)
     return max(least, min(READ_AHEAD_MOST_S, READ_AHEAD_SHARE * run_time))
 
 
@@ -99,7 +98,9 @@ def count_between(
         why = f"{CLOCK_WAS_SET} back by {clock_set_back_s:.2f} s during the run"
         return EngineDelta(unknown={"*": why}), 0.0
     seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
-    here = (after.os.time_ns - before.os.time_ns) / NANOS
+    # Of another host, a reading is begun as soon as the counters are read, but may be answered late.
+    begun_ns = [each.os.begun_ns or each.os.time_ns for each in (before, after)]
+    here = (begun_ns[1] - begun_ns[0]) / NANOS
     if abs(seconds - here) > max(CLOCK_SET_S, CLOCK_SET_SHARE * here):
         why = f"{CLOCK_WAS_SET} during the run: it went {seconds:.2f} s in {here:.2f} s of this host's"
         return EngineDelta(unknown={"*": why}), 0.0

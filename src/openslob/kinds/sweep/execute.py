@@ -43,7 +43,7 @@ def execute(planned: SweepPlan, context: Context) -> SweepFolder:
         _announce(planned.record, context.tell)
     with context.stopping():
         with open_folder(planned, context) as folder:
-            context = context.at(folder.record.target)
+            context = context.at(folder.record.target, folder.path)
             with context.hire() as hire, context.display.viewing(context.results):
                 SweepExecution(folder, context, planned.ceiling, hire, planned.retries).execute()
         return folder

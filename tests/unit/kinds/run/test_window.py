@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import os
 import threading
 import time
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -17,9 +19,13 @@ from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram
 from openslob.core.measurement import EngineDelta, OtherSessions, TimedWait, WaitClass
 from openslob.core.method import OpKind
+from openslob.core.process_selector import ProcessTree
 from openslob.core.units import NANOS
 from openslob.core.workload import Workload
 from openslob.engines.base import Activity, CounterReading, SliceResult
+from openslob.engines.facts import ServerLocation
+from openslob.host.remote import RemoteHost
+from openslob.host.remote_shell import RemoteShell
 from openslob.host.sampler import OsReader
 from openslob.kinds.run.plan import session_plans
 from openslob.kinds.run.recorder import Recorder
@@ -172,7 +178,8 @@ class Elsewhere:
     """An engine whose server is on another host, and counts nothing."""
 
     data_directory, data_directories, processes, others = None, (), None, ()
-    is_known, why_unknown, host = False, "no server here", ""
+    is_known, why_unknown = False, "no server here"
+    host: Any = ""
 
     def location(self):
         return self
@@ -239,6 +246,29 @@ def test_the_closing_reading_is_the_first_that_was_made_since_the_load_ended():
     samplers.close()
 
 
+class Far(Counting):
+    """Its server is on another host, behind a shell of this one."""
+
+    def __init__(self):
+        super().__init__()
+        self.shell = RemoteShell(["sh"], "ssh://there", 60.0)
+        self.host = RemoteHost(self.shell)
+
+    def location(self):
+        return ServerLocation(ProcessTree(os.getpid()), (), "", (), self.shell.where)
+
+
+@table(("ends_in_s", "is_read"), [(1000.0, True), (-1.0, False)])
+def test_no_reading_of_another_host_is_begun_that_would_delay_the_closing_one(ends_in_s, is_read):
+    engine, posted = Far(), []
+    samplers = RealSamplers(engine, 0, posted.append, interval_s=0.001)
+    samplers.start(0, ends_in_s)
+    assert eventually(lambda: posted, 60 if is_read else 1) == is_read
+    samplers.stop()
+    samplers.close()
+    engine.host.close()
+
+
 class Late(Counting):
     """Shows a part of the last count late."""
 
@@ -275,7 +305,7 @@ def test_a_window_ends_with_the_reading_that_settled(recorder, raw, tmp_path):
 def test_no_rate_by_a_clock_that_was_set_meanwhile(went_s, framed):
     before, after = reading(0, 0), reading(went_s, 500)
     # By the clock of this host, which nobody can set, it was 20 s.
-    after = replace(after, os=replace(after.os, time_ns=before.os.time_ns + 20 * NANOS))
+    after = replace(after, os=replace(after.os, begun_ns=before.os.begun_ns + 20 * NANOS))
     counted, seconds = count_between(Differing(), before, after, BEGIN + NANOS)
     assert counted.read_requests == (500 if framed else None)
     assert seconds == (pytest.approx(went_s) if framed else 0)
@@ -299,7 +329,7 @@ def test_counters_that_were_reset_span_no_time():
 @table(("late_ns", "framed"), [(-NANOS, True), (0, True), (1, False), (NANOS // 2, False)])
 def test_no_rate_of_counters_that_were_first_read_after_the_load_had_begun(late_ns, framed):
     before, after = reading(0, 0), reading(20, 500)
-    after = replace(after, os=replace(after.os, time_ns=before.os.time_ns + 20 * NANOS))
+    after = replace(after, os=replace(after.os, begun_ns=before.os.begun_ns + 20 * NANOS))
     counted, seconds = count_between(Differing(), before, after, BEGIN - late_ns)
     assert (counted.read_requests, seconds) == ((500, 20) if framed else (None, 0))
     assert ("after the load had begun" in counted.unknown.get("*", "")) != framed

@@ -189,6 +189,7 @@ class Observer:
         self._log.begin(self._folder.raw)
         self._log(RunProgress("connect"))
         self._clock = replace(self._clock, offset_ns=self.samplers.server_clock_offset_ns())
+        self._interval_ns = max(self._interval_ns, round(self.samplers.least_s * NANOS))
         self._builder.environment["server_clock_offset_s"] = self._clock.offset_ns / NANOS
         self._readings = WindowReadings(SamplesOfAll(self._folder.raw, self.samplers.engine_delta, self._saw_sample))
         self.samplers.get_ready()
