@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from openslob.core.workload import Loop
 from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
 
@@ -48,6 +49,11 @@ def is_paced(record: RunRecord) -> bool:
     return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
 
 
+def is_client_loop(record: RunRecord) -> bool:
+    """Return whether the client sent the operations one by one: latency then has protocol and network in it, too."""
+    return record.spec.get("loop") == Loop.CLIENT
+
+
 def _without(names: frozenset[str], record: RunRecord) -> list[str]:
     left_out = names if record.spec.get("price") else names | PRICED
     return [name for name in METRICS if name not in left_out]
@@ -61,7 +67,8 @@ def _sessions(record: RunRecord) -> int:
 def _run_in_words(record: RunRecord) -> str:
     sessions, spec = _sessions(record), record.spec
     scans = f", {spec['scan_pct']} % scans" if spec.get("scan_pct") else ""
-    return f"{sessions} session{'' if sessions == 1 else 's'}, {spec.get('update_pct')} % updates{scans}"
+    loop = ", client loop" if is_client_loop(record) else ""
+    return f"{sessions} session{'' if sessions == 1 else 's'}, {spec.get('update_pct')} % updates{scans}{loop}"
 
 
 def _run_figures(record: RunRecord) -> list[str]:
@@ -87,7 +94,8 @@ LOAD_KINDS = {
         attachments="the server's own report",
         publishes_late=False,
         whose="slob run, ",
-        parameters=lambda record: record.spec,
+        # Older records have no loop: there was but that of the server.
+        parameters=lambda record: {"loop": Loop.SERVER.value, **record.spec},
         sessions=_sessions,
         in_words=_run_in_words,
         figures=_run_figures,

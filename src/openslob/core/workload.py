@@ -57,6 +57,13 @@ class Pacing(_Choice):
     POISSON = "poisson"
 
 
+class Loop(_Choice):
+    """Who runs the work loop: the server, in a procedure, or the client, one statement after the other."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
 class BlockPath(_Choice):
     """The memory that blocks go through: the shared buffer cache, or memory private to the session."""
 
@@ -285,6 +292,11 @@ class Workload(BaseModel):
     )
 
     # purpose
+    loop: Loop = Field(
+        default=Loop.SERVER,
+        description="server: a procedure there does the operations; client: each is sent there. Not to be compared.",
+        json_schema_extra={"slob": "LOOP", "unit": "", "group": "purpose"},
+    )
     block_path: BlockPath = Field(
         default=BlockPath.SHARED,
         description="shared: blocks go through the buffer cache; local: through memory private to the session.",
