@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.analyze.load_kinds import is_client_loop, is_paced, load_kind
+from openslob.analyze.load_kinds import is_client_loop, is_paced, load_kind, skew_in_words
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 from openslob.metrics.cost import price_of
@@ -84,8 +84,8 @@ def _who(record: RunRecord) -> str:
     plural = "session" if sessions == 1 else "sessions"
     scans = f", {record.spec.get('scan_pct')} % scans" if record.spec.get("scan_pct") else ""
     on = f" on {record.relative}" if record.relative else ""
-    loop = ", client loop" if is_client_loop(record) else ""
-    return f"{number(sessions)} {plural}{on}, {record.spec.get('update_pct')} % updates{scans}{loop}"
+    more = f"{scans}{skew_in_words(record)}{', client loop' if is_client_loop(record) else ''}"
+    return f"{number(sessions)} {plural}{on}, {record.spec.get('update_pct')} % updates{more}"
 
 
 def say_rate(record: RunRecord) -> str:
