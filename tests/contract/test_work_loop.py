@@ -355,6 +355,20 @@ def test_each_update_commits_by_itself(subject, loop):
     assert 200 <= delta.commits <= 200 + OTHERS_COMMITS
 
 
+def test_changes_of_blocks_are_at_least_the_changed_rows_and_reading_makes_few(subject):
+    if "block_changes" in subject.unknown:
+        assert subject.counted(lambda: None).unknown["block_changes"]
+        return
+    changes = {}
+    for update_pct in (0, 100):
+        workload = subject.workload(update_pct=update_pct, work_unit=8)
+        with subject.session(workload) as worked:
+            changes[update_pct] = subject.counted(lambda worked=worked: worked.slices(200)).block_changes
+    # Each row is in a block of its own, and its change has an undo record in another one.
+    assert changes[100] >= 2 * 200 * 8
+    assert changes[0] < changes[100] / 4
+
+
 def test_the_latency_of_an_update_includes_its_commit(subject):
     workload = subject.workload(update_pct=100, sessions=1)
     with subject.session(workload) as worked, subject.slow_commits(seconds=0.1):

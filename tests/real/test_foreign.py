@@ -32,6 +32,8 @@ from openslob.record.model import Holds
 SMALL = {"schemas": 2, "scale": "1500", "scan_table_sz": "10"}
 GOLDEN = GOLDEN / "check-ordinary.txt"
 NEWER_SERVERS_ONLY = {"full_page_image_mb_per_s"}
+# No PostgreSQL counts them.
+NEVER = {"block_changes_per_s"}
 # Some hosts show what their processors take, and virtual machines do not.
 ENERGY = {"package_power_w", "joules_per_million_reads", "joules_per_million_commits"}
 pytestmark = pytest.mark.server
@@ -87,7 +89,7 @@ def test_an_ordinary_role_loads_runs_and_drops(ordinary, foreign, tmp_path):
     # A cached run has no reads to time, and a busy host no exact window; nothing else that it asks for may be missing.
     missing = {name: why for name in load_kind(record).figures(record) if (why := record.summary[name].why)}
     others = {name for name, why in missing.items() if why != NO_READS and not excused(why)}
-    assert others <= NEWER_SERVERS_ONLY | ENERGY | {"log_sync_latency_us", "log_wait_pct"}
+    assert others <= NEWER_SERVERS_ONLY | NEVER | ENERGY | {"log_sync_latency_us", "log_wait_pct"}
     assert any("GRANT pg_checkpoint TO app" in note for note in record.notes)
     assert any("GRANT pg_monitor TO app" in note for note in record.notes)
     assert "no checkpoint" in record.engine["settled"][-1]
@@ -357,7 +359,7 @@ def test_the_answer_as_json_and_the_exit_code(pg_server):
     answer = json.loads(done.stdout)
     assert answer["blocked"] is False
     assert [one["name"] for one in answer["findings"]] == []
-    assert set(answer["unknown"]) - ENERGY == NEWER_SERVERS_ONLY
+    assert set(answer["unknown"]) - ENERGY == NEWER_SERVERS_ONLY | NEVER
     assert answer["unproved"] == {}
     assert answer["footprint"]["main_pid"] == str(pg_server.status().pid)
     assert answer["footprint"]["others"] == []
