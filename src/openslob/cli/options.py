@@ -51,6 +51,7 @@ from openslob.config.configuration import (
     environment_with,
     names,
 )
+from openslob.config.files import EXTERNAL_SCRIPT
 from openslob.config.parameters import Parameter, Setting, format_value, parameters
 from openslob.config.resolve import DEFAULT, Resolution, resolve
 from openslob.core.errors import UsageError
@@ -137,11 +138,13 @@ class OnTarget:
 class Resolved(OnTarget):
     """Parameters and target of a command. ``parameters`` are for the record, and contain no password.
 
-    ``server`` has the settings of a server that the command creates, by key.
+    ``server`` has the settings of a server that the command creates, by key. ``script`` is the program that a slob.conf
+    names to run beside a run; empty for none.
     """
 
     parameters: Resolution
     server: Mapping[str, Setting]
+    script: str = ""
 
 
 def with_workload(
@@ -163,7 +166,8 @@ def with_workload(
         for name, source in found.sources.items():
             if source != DEFAULT:
                 explain(f"{name} is {format_value(getattr(found.workload, name))}: {source}")
-        resolved = Resolved(parameters=found, server=server_settings(ctx), **on)
+        script = configuration(ctx).settings.get(EXTERNAL_SCRIPT)
+        resolved = Resolved(parameters=found, server=server_settings(ctx), script=script.value if script else "", **on)
         command(resolved=resolved, **own, **context_for(command, ctx))
 
     return _with_options(called, command, "resolved", _workload_options(hidden, defaults))
