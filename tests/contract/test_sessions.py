@@ -33,6 +33,14 @@ def test_the_data_are_what_was_asked_for(subject):
     assert subject.engine.data.table_blocks() >= SCHEMAS * SCALE
 
 
+def test_the_files_of_the_tables_are_known_and_hold_them(subject):
+    subject.load()
+    engine = subject.engine
+    files = engine.data.files(engine.location().data_directory)
+    assert len(files) >= 2 * SCHEMAS
+    assert sum(file.stat().st_size for file in files) >= engine.data.table_blocks() * engine.facts().block_size
+
+
 def test_the_server_is_described(subject):
     facts = subject.engine.facts()
     assert facts.product in ("PostgreSQL", "MariaDB", "MySQL", "Oracle")

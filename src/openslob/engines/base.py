@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from openslob.core.counts import SliceCounts
@@ -311,6 +312,12 @@ class DataStore(Protocol):
 
     def table_blocks(self) -> int:
         """Return the number of blocks of the test tables now, which shows whether updates made them grow."""
+
+    def files(self, directory: Path) -> Sequence[Path]:
+        """Return the files of the test tables of a server on this host, whose data are in ``directory``.
+
+        None of a server whose tables have no files of their own, and of a cluster.
+        """
 
 
 class Engine(Protocol):

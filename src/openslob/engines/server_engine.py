@@ -7,8 +7,9 @@ several servers as one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from openslob.core.errors import SlobError, UsageError
@@ -227,6 +228,9 @@ class ServerData(ABC, Generic[C]):
                 progress,
                 cancelled,
             )
+
+    def files(self, _directory: Path) -> Sequence[Path]:
+        return ()
 
     def drop(self) -> list[str]:
         with self._server.querying(f"can't drop the data of {self._server.target}", "drop") as connection:

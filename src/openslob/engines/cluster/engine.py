@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from openslob.core.errors import SlobError, UsageError
@@ -346,6 +347,9 @@ class ClusterData:
     def table_blocks(self) -> int:
         """Return the number of blocks of the test tables where writes go; the others have the same."""
         return self._cluster.writer().data.table_blocks()
+
+    def files(self, _directory: Path) -> Sequence[Path]:
+        return ()
 
 
 def _each(acts: Iterable[Callable[[], None]]) -> None:

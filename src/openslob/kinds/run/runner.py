@@ -268,6 +268,7 @@ class _Run:
         plans: Sequence[SessionPlan],
     ) -> Measurement:
         self._builder.environment = samplers.describe_host()
+        aftermath.set_extents(self._builder, self._engine, samplers.data_directory)
         if (pid := self._engine.server_pid) is not None:
             self._builder.notes.append(f"--server-pid {pid} names the server's process where it was not found")
         offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
