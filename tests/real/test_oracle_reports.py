@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from factories.oracle.standin import StandInServer
 from factories.oracle.standin_world import World
-from factories.running import ignore
+from factories.running import ignore, slob
 from openslob.awr.parse import read
 from openslob.core.interrupt import Interrupt
 from openslob.core.workload import Workload
@@ -54,6 +56,20 @@ def test_statspack_is_named_for_the_user_to_report_on(engine, tmp_path):
     assert finished.record.engine["attachments"] == ["attachments/snapshots.txt"]
     assert "spreport.sql" in (finished.folder / "attachments/snapshots.txt").read_text()
     assert all(each.name != "awr_agrees" for each in finished.record.verdicts)
+
+
+def test_an_observation_has_the_report_of_its_time(engine, tmp_path):
+    asked = ("observe", "--target", engine.address.reveal(), "--for", "1s", "--results", str(tmp_path), "--json")
+    done = slob(*asked, "--database-statistics-type", "awr", "--consent", "awr")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    text, facts = record["engine"]["attachments"]
+    report = read(tmp_path / record["id"] / text)
+    assert report.header.end_snap == report.header.begin_snap + 1
+    assert "snapshot" in (tmp_path / record["id"] / facts).read_text()
+    refused = slob(*asked, "--database-statistics-type", "awr")
+    assert refused.returncode == 1
+    assert "its use was not consented to" in refused.stderr
 
 
 def test_without_consent_a_run_goes_on_and_says_so(engine, tmp_path):

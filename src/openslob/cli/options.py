@@ -57,7 +57,7 @@ from openslob.config.resolve import DEFAULT, Resolution, resolve
 from openslob.core.errors import UsageError
 from openslob.core.secrets import Address
 from openslob.core.units import Price
-from openslob.core.workload import PRICE
+from openslob.core.workload import PRICE, StatisticsType
 from openslob.engines import registry
 
 if TYPE_CHECKING:
@@ -118,6 +118,16 @@ CONSENT = Annotated[
         help="Use what needs a licence of the server, which you have: awr.",
     ),
 ]  # fmt: skip
+
+
+REPORTS = Annotated[
+    StatisticsType,
+    typer.Option(
+        "--database-statistics-type",
+        case_sensitive=False,
+        help="Snapshots of the server's own statistics around it, and their report: awr needs --consent awr.",
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
