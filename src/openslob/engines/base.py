@@ -266,6 +266,33 @@ class Snapshotter(Protocol):
 
 
 @dataclass(frozen=True)
+class OwnCalibration:
+    """What a server says of its storage by a means of its own, named by ``by``; no figure of ours.
+
+    The rates are the highest of random reads of one block, and of 1 MB in MB/s; ``latency_ms`` is the mean of the
+    former, in whole ms.
+    """
+
+    by: str
+    max_iops: float
+    max_mb_per_s: float
+    latency_ms: float
+
+
+class Calibrator(Protocol):
+    """Lets a server calibrate its own storage, over a connection of its own."""
+
+    def calibrate(self, disks: int, most_ms: int) -> OwnCalibration:
+        """Return what the server finds, after minutes. SlobError when it refuses.
+
+        ``disks`` is about how many disks there are, ``most_ms`` the latency of one block that is allowed.
+        """
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+
+
+@dataclass(frozen=True)
 class Hold:
     """The target's lock while it is held.
 
@@ -419,6 +446,9 @@ class Engine(Protocol):
         ``consented`` names the licensed capabilities that may be used; SlobError for any other that is needed.
         Where ``kind`` is of all instances of a database, so are the snapshots and the reports.
         """
+
+    def open_calibrator(self, consented: frozenset[str]) -> Calibrator:
+        """Connect what lets the server calibrate its storage. SlobError if it can't, or the user consented to less."""
 
     def open_stop(self) -> StopSignal:
         """Connect the stop signal of a run."""

@@ -16,7 +16,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.host import OtherHost
 from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType
-from openslob.engines.base import Snapshotter
+from openslob.engines.base import Calibrator, Snapshotter
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
 from openslob.engines.flavour import Identity
 from openslob.engines.ledger import LedgerTables
@@ -191,6 +191,9 @@ class ServerEngine(ABC, Generic[C]):
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
         """Return None: the server makes no reports of its own statistics."""
+
+    def open_calibrator(self, _consented: frozenset[str]) -> Calibrator:
+        raise UsageError(f"{self.target} has no calibration of its own", "leave out --with")
 
 
 class ServerData(ABC, Generic[C]):

@@ -17,7 +17,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.host import OtherHost
 from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
+from openslob.engines.base import Calibrator, Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, merge_capabilities
 from openslob.engines.cluster.instances import (
     Clocks,
@@ -298,6 +298,10 @@ class ClusterEngine:
         )
         snapshots = {number: snapshotter for number, snapshotter in enumerate(opened, 1) if snapshotter}
         return ClusterSnapshots(snapshots) if snapshots else None
+
+    def open_calibrator(self, consented: frozenset[str]) -> Calibrator:
+        """Connect to one instance: it calibrates the storage that all of them have."""
+        return self.instances[0].open_calibrator(consented)
 
     def open_stop(self) -> ClusterStop:
         return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda signal: signal.close()))
