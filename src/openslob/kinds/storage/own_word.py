@@ -1,4 +1,4 @@
-"""What a server says of its storage by a calibration of its own, beside what slob measured; slob measures none of it."""
+"""What a server says of its storage by a calibration of its own, beside what slob measured and did not ask it for."""
 
 from __future__ import annotations
 
