@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from factories.subjects import COLUMNS, SCALE, SCAN_ROWS
+from factories.subjects import COLUMNS, SCALE, SCAN_ROWS, lz_size
 from openslob.core.histogram import BUCKETS, bucket_of, lower_edge_us
 from openslob.core.method import OpKind, is_due, kind_of
 
@@ -410,14 +410,19 @@ def test_updates_write_their_columns_in_full_with_values_that_were_never_there(
         assert len({update.after[column] for update in updates}) == len(updates) == 300  # though there are but 16 rows
 
 
-def test_obfuscated_values_do_not_compress_and_plain_ones_do(subject):
-    shares = {}
-    for obfuscate in (False, True):
-        workload = subject.workload(update_pct=100, redo_stress="HEAVY", obfuscate_columns=obfuscate)
+FILLS = {"plain": {}, "half": {"obfuscate_columns": True, "compressible": 50}, "random": {"obfuscate_columns": True}}
+
+
+def test_obfuscated_values_do_not_compress_plain_ones_do_and_a_chosen_share_in_between(subject):
+    shares, entropy = {}, {}
+    for name, fill in FILLS.items():
+        workload = subject.workload(update_pct=100, redo_stress="HEAVY", **fill)
         with subject.watching() as watch:
             updates = updates_of(subject, watch, workload, 50)
         text = "".join(value for update in updates for value in update.after.values()).encode()
-        shares[obfuscate] = len(zlib.compress(text, 9)) / len(text)
-    assert shares[False] < 0.1
+        shares[name], entropy[name] = lz_size(text) / len(text), len(zlib.compress(text, 9)) / len(text)
+    assert shares["plain"] < 0.1
+    assert shares["half"] == pytest.approx(0.5, abs=0.06)
+    assert shares["random"] >= 0.9
     # Text of 64 different characters holds 6 bits in 8.
-    assert shares[True] > 0.74
+    assert entropy["random"] > 0.74
