@@ -31,6 +31,10 @@ class Parameters(TypedDict, total=False):
     """Fill and update columns with incompressible text instead of a constant. Allowed: TRUE or FALSE. Default: FALSE.
     """
 
+    compressible: int
+    """Share of each incompressible text that compresses all the same. Allowed: a whole number from 0 to 90. Default: 0.
+    """
+
     load_parallel_degree: int
     """Tables loaded at the same time. Allowed: a whole number from 1 to 256. Default: 8."""
 
@@ -175,6 +179,10 @@ class SweptParameters(TypedDict, total=False):
 
     obfuscate_columns: bool | Sequence[bool]
     """Fill and update columns with incompressible text instead of a constant. Allowed: TRUE or FALSE. Default: FALSE.
+    """
+
+    compressible: int | Sequence[int]
+    """Share of each incompressible text that compresses all the same. Allowed: a whole number from 0 to 90. Default: 0.
     """
 
     load_parallel_degree: int | Sequence[int]

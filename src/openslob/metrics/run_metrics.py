@@ -83,6 +83,8 @@ METRICS: dict[str, RunMetric] = {
                   PerSecond(EngineCounter("log_bytes"), 1 / MIB), TimelinePanel.SIZES),
         RunMetric("commits_per_s", "Commits", "1/s", _M, "Transactions the work loop committed: one per update operation.",
                   PerSecond(SessionSum("updates"))),
+        RunMetric("block_changes_per_s", "Block changes", "1/s", _N, "Changes of blocks in the buffer cache, as the engine counts them: an update changes several, index and undo blocks among them.",
+                  PerSecond(EngineCounter("block_changes"))),
         RunMetric("log_syncs_per_s", "Log syncs", "1/s", _N, "Times the log was forced to storage. Fewer than the commits: several commits shared one, or did not wait.",
                   PerSecond(EngineCounter("log_syncs"))),
         RunMetric("db_time_per_s", "DB time", "s/s", _N, "Session seconds inside operations per second: the average number of active sessions; of the client loop, and of a load that is not slob's, by samples.",

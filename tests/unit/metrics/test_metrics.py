@@ -30,6 +30,7 @@ EXPECTED = {
     "redo_mb_per_s": 2,
     "commits_per_s": 200,
     "log_syncs_per_s": 50,
+    "block_changes_per_s": 400,
     "db_time_per_s": 7.2,
     "db_cpu_per_s": 80 / 60,
     "iops_per_db_cpu": 12_000,

@@ -344,6 +344,9 @@ class MysqlData(ServerData[Connection]):
             manifest.require_entry(connection, self._engine.names)
         return removed
 
+    def files(self, directory: Path) -> Sequence[Path]:
+        return sorted((directory / self._engine.names.database).glob("cf[12]_*.ibd"))
+
     def table_blocks(self) -> int:
         """Return the number of blocks of all test tables, after updating their statistics."""
         names = self._engine.names

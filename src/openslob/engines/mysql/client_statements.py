@@ -80,8 +80,9 @@ class MysqlStatements:
         fresh = ""
         while len(fresh) < self._columns * length:
             fresh += base64.b64encode(hashlib.sha512(f"{tag}/{number}/{len(fresh)}".encode()).digest()).decode()
-        for column in range(self._columns):
-            yield self._quote(fresh[column * length : (column + 1) * length])
+        kept = length * self._plan.workload.random_pct // 100
+        for begin in range(0, self._columns * length, length):
+            yield self._quote(fresh[begin : begin + kept].ljust(length, "X"))
 
     def _quote(self, value: str) -> str:
         return str(self._connection.escape(value))

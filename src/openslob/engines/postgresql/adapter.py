@@ -417,6 +417,11 @@ class PostgresData(ServerData[Connection]):
     def table_blocks(self) -> int:
         return int(sum(blocks for _, blocks in self._engine.query("table_sizes", schema=self._engine.names.schema)))
 
+    def files(self, directory: Path) -> Sequence[Path]:
+        """Return the files of each table: one for each GB."""
+        first = [directory / path for (path,) in self._engine.query("table_files", schema=self._engine.names.schema)]
+        return [path for each in first for path in (each, *each.parent.glob(f"{each.name}.*"))]
+
 
 def _describe_holder(holder: tuple[Any, ...] | None) -> str:
     if holder is None:

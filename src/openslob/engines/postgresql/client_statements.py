@@ -110,7 +110,8 @@ class PostgresStatements:
             return
         for column in range(1, self._columns + 1):
             parts = (hashlib.sha512(f"{tag}/{number}/{column}/{part}".encode()).digest() for part in "ab")
-            yield base64.b64encode(b"".join(parts))[:length]
+            kept = length * self._plan.workload.random_pct // 100
+            yield base64.b64encode(b"".join(parts))[:kept].ljust(length, b"X")
 
     def look(self) -> Look:
         result = self._connection.pgconn.exec_params(self._look, [b"%d" % STOP_KEY])
