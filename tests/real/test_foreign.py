@@ -319,10 +319,11 @@ def test_the_client_loop_works_through_a_pool_that_shares_sessions(foreign, ordi
     assert record.engine["connection"]["pooler"] == "transaction or statement mode"
     assert "Index Scan" in record.engine["plans"]["update"]
     assert record.outcome("exact_mix") is Holds.HOLDS
-    # Which process counted what is not the test's, and comes late.
-    assert record.value("ops_per_s") > 0
+    # What a process counted comes late.
+    assert record.value("ops_total") > 0
     assert record.value("lio_per_s") is None
-    assert "behind a pooler" in record.why_unknown("lio_per_s")
+    why = record.why_unknown("lio_per_s")
+    assert excused(why) or "behind a pooler" in why
 
 
 # --- the command

@@ -133,6 +133,11 @@ class Parameters(TypedDict, total=False):
     client. Default: server.
     """
 
+    connect_every: int
+    """Operations after which a session of the client loop connects again; 0: it stays connected. Allowed: a whole
+    number from 0 to 1000000000. Default: 0.
+    """
+
     block_path: Literal["shared", "local"]
     """shared: blocks go through the buffer cache; local: through memory private to the session. Allowed: shared or
     local. Default: shared.
@@ -281,6 +286,11 @@ class SweptParameters(TypedDict, total=False):
     loop: Literal["server", "client"] | Sequence[Literal["server", "client"]]
     """server: a procedure there does the operations; client: each is sent there. Not to be compared. Allowed: server or
     client. Default: server.
+    """
+
+    connect_every: int | Sequence[int]
+    """Operations after which a session of the client loop connects again; 0: it stays connected. Allowed: a whole
+    number from 0 to 1000000000. Default: 0.
     """
 
     block_path: Literal["shared", "local"] | Sequence[Literal["shared", "local"]]

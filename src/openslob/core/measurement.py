@@ -679,6 +679,7 @@ class Measurement(Observed):
     ``drivers`` those that ran the sessions, if this process did not. ``ceiling`` is the rate of storage alone, if
     given; ``other_storage`` is the reason if that was made on other storage. ``unfinished_s`` has how long each
     operation had run at least that was cancelled at the end. ``server_report`` is the server's own, if it can be read.
+    ``connects`` is how long it took sessions to connect in the window, if they did so again and again.
     """
 
     workload: Workload
@@ -697,6 +698,7 @@ class Measurement(Observed):
     server_report: ServerReport | None = None
     slowest: Mapping[OpKind, Sequence[Slow]] = field(default_factory=dict)
     drivers: Sequence[DriverUse] = ()
+    connects: Histogram = field(default_factory=Histogram)
 
     @property
     def counts(self) -> SliceCounts:

@@ -324,6 +324,11 @@ class Workload(BaseModel):
         description="server: a procedure there does the operations; client: each is sent there. Not to be compared.",
         json_schema_extra={"slob": "LOOP", "unit": "", "group": "purpose"},
     )
+    connect_every: int = Field(
+        default=0, ge=0, le=10**9,
+        description="Operations after which a session of the client loop connects again; 0: it stays connected.",
+        json_schema_extra={"slob": "CONNECT_EVERY", "unit": "operations", "group": "purpose"},
+    )  # fmt: skip
     block_path: BlockPath = Field(
         default=BlockPath.SHARED,
         description="shared: blocks go through the buffer cache; local: through memory private to the session.",
@@ -368,6 +373,10 @@ class Workload(BaseModel):
             )
         if self.compressible and not self.obfuscate_columns:
             raise ValueError("COMPRESSIBLE is a share of incompressible text, which OBFUSCATE_COLUMNS asks for")
+        if self.connect_every and (self.loop is not Loop.CLIENT or self.block_path is BlockPath.LOCAL):
+            raise ValueError(
+                "CONNECT_EVERY is for sessions of the client loop, LOOP=client, which keep no tables of their own"
+            )
         if self.target_ops and self.target_iops:
             raise ValueError("TARGET_OPS and TARGET_IOPS are both given: give only one rate")
         return self

@@ -85,6 +85,7 @@ class SliceResult:
     operation was due, so that waiting for a late predecessor counts, and ``due_ns`` is when the next one is due: a
     slice begins no operation before it is due. An operation that is overdue at the end of a slice is left to the next.
     ``wake_ups`` is how late the session woke up for operations that it had waited for, where the engine measures that.
+    ``connects`` is how long it took to connect, of a session that does so again and again.
     An operation that was refused and run again (``counts.conflicts``) counts once, with all its attempts in its
     latency. A loop that does not run such an operation again loses the session, so that no operation is skipped.
     """
@@ -97,6 +98,7 @@ class SliceResult:
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     due_ns: int | None = None
     wake_ups: Histogram = field(default_factory=Histogram)
+    connects: Histogram = field(default_factory=Histogram)
 
     @property
     def busy_us(self) -> float:

@@ -13,6 +13,7 @@ from openslob.metrics.computation import (
     ClientCpu,
     Composite,
     Computation,
+    ConnectTimes,
     DbTime,
     DeviceCounter,
     EngineCounter,
@@ -29,6 +30,7 @@ from openslob.metrics.computation import (
     SessionSum,
     WindowFact,
     block_visit_rate,
+    connect_us,
     cpu_busy_pct,
     cpu_left_pct,
     log_wait_pct,
@@ -150,6 +152,12 @@ METRICS: dict[str, RunMetric] = {
                   Amount(ScheduleFact("oldest_s"))),
         RunMetric("wake_up_late_us", "Late wake-ups", "µs", _L, "Mean delay with which the timer of the server, or of the driver of a client loop, woke sessions for operations that they waited for. It is part of the response time.",
                   Composite(wake_up_late_us, ScheduleFact("wake_ups"))),
+        RunMetric("connects_total", "Connects", "", _N, "Times that sessions of a client loop connected again (CONNECT_EVERY).",
+                  Amount(ConnectTimes("connects"))),
+        RunMetric("connect_p50_us", "Connect p50", "µs", _L, "Time that half of the connects did not exceed, until the session could send a statement; settings and prepared statements are not in it.",
+                  Composite(connect_us(0.5), ConnectTimes("connects"))),
+        RunMetric("connect_p99_us", "Connect p99", "µs", _L, "Time that 99 of 100 connects did not exceed.",
+                  Composite(connect_us(0.99), ConnectTimes("connects"))),
         RunMetric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was repeated.",
                   Amount(SessionSum("conflicts"))),
         RunMetric("package_power_w", "Power of the processors", "W", _N, "Mean power of all processor packages of the server's host, by RAPL, for all that ran there; memory, devices and fans are not in it.",
@@ -178,6 +186,12 @@ METRICS |= {
 PRICED = frozenset(_COSTS)
 # The rate that a cost is of, by which its interval within a run is known.
 RATE_OF = {name: rate for name, (rate, *_) in _COSTS.items()}
+# Figures that only runs have whose sessions connect again and again.
+CONNECTING = frozenset(
+    name
+    for name, metric in METRICS.items()
+    if any(isinstance(each, ConnectTimes) for each in metric.computation.inputs)
+)
 # Figures that only runs at a given rate have.
 PACED = frozenset(
     name

@@ -48,6 +48,10 @@ class MysqlStatements:
         self._templates = [compose_templates(names, schema, load) for schema in (plan.schema, 1)]
         self._look = {"lock": names.lock(STOP)}
 
+    def use(self, connection: Connection) -> None:
+        """Send them on another connection."""
+        self._connection, self._cursor = connection, connection.cursor(Cursor)
+
     def select(self, hot: bool, key: int) -> int:
         return self._count(self._templates[hot][OpKind.SELECT] % (key, key + self._select_rows - 1))
 

@@ -52,6 +52,10 @@ class PostgresStatements:
         # By kind: how to send it to the session's own tables, and to those of schema 1.
         self._send: dict[OpKind, tuple[_Send, _Send]] = {}
 
+    def use(self, connection: psycopg.Connection[Any]) -> None:
+        """Send them on another connection, once `prepare` was called again."""
+        self._connection = connection
+
     def prepare(self) -> None:
         """Prepare the statements of all kinds of operation that the workload has."""
         for kind in explained_kinds(self._plan.workload):

@@ -442,6 +442,7 @@ class _Run:
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
             unfinished_s=tuple(unfinished_s.values()),
             drivers=self._drivers,
+            connects=accumulator.connects,
             server_report=self._reports.read(len(self._facts.instances), self._builder.notes),
         )
 
