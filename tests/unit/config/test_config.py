@@ -398,6 +398,7 @@ def test_the_range_that_is_told_is_the_range_that_holds(name):
     companions = {"run_time": {"work_loop": "1"}, "think_tm_min": {"think_tm_max": "3600"}}.get(name, {})
     companions |= {"think_tm_min": "0"} if name == "think_tm_max" else {}
     companions |= {"obfuscate_columns": "true"} if name == "compressible" else {}
+    companions |= {"loop": "client"} if name == "connect_every" else {}
     for edge in (low, high):
         assert float(getattr(resolved(**{name: edge}, **companions).workload, name)) == float(edge)
     for beyond in (str(Decimal(low) - 1), str(Decimal(high) + 1)):
