@@ -121,6 +121,11 @@ class ServerFacts:
         return self.identity.settings if self.identity else ""
 
     @property
+    def no_loop(self) -> str:
+        """Why the server can't run the work loop; empty where it can."""
+        return self.identity.no_loop if self.identity else ""
+
+    @property
     def no_device(self) -> str:
         """Why no read of the engine is known to be one of a device; empty where they may be."""
         return self.identity.no_device if self.identity else ""
