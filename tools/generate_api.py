@@ -26,7 +26,7 @@ _HEAD = '''"""The parameters of loads, runs and sweeps as types, made by tools/g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 '''
 
@@ -61,6 +61,8 @@ def type_of(parameter: Parameter) -> str:
     field = Workload.model_fields[parameter.name]
     if parameter.is_switch:
         return "bool"
+    if parameter.is_repeated:
+        return "str | Mapping[str, Mapping[str, object]]"
     if isinstance(field.default, Extent):
         return "int | str"
     if parameter.is_duration:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from openslob.core.workload import CLASSES, Workload
 from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
 
@@ -44,8 +45,31 @@ def load_kind(record: RunRecord) -> LoadKind:
 
 
 def is_paced(record: RunRecord) -> bool:
-    """Return whether the run was asked for a rate."""
+    """Return whether the run, or a class of its sessions, was asked for a rate."""
+    if record.spec.get(CLASSES):
+        return Workload.model_validate(record.spec).is_paced
     return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
+
+
+def updates_asked(spec: Mapping[str, Any]) -> object:
+    """Return the share of updates that a load asks for; those of its classes of sessions, if it has any."""
+    if not spec.get(CLASSES):
+        return spec.get("update_pct")
+    return [part.workload.update_pct for part in Workload.model_validate(spec).parts]
+
+
+def mix_in_words(spec: Mapping[str, Any]) -> str:
+    """Return the shares of updates and scans that a load asks for; with classes of sessions, those of each."""
+    if not spec.get(CLASSES):
+        scans = f", {spec['scan_pct']} % scans" if spec.get("scan_pct") else ""
+        return f", {spec.get('update_pct')} % updates{scans}"
+    parts = [(part.name, part.workload) for part in Workload.model_validate(spec).parts]
+    said = [
+        f"{load.total_sessions} {name} with {load.update_pct} % updates"
+        + (f" and {load.scan_pct} % scans" if load.scan_pct else "")
+        for name, load in parts
+    ]
+    return f": {', '.join(said)}"
 
 
 def _without(names: frozenset[str], record: RunRecord) -> list[str]:
@@ -59,9 +83,8 @@ def _sessions(record: RunRecord) -> int:
 
 
 def _run_in_words(record: RunRecord) -> str:
-    sessions, spec = _sessions(record), record.spec
-    scans = f", {spec['scan_pct']} % scans" if spec.get("scan_pct") else ""
-    return f"{sessions} session{'' if sessions == 1 else 's'}, {spec.get('update_pct')} % updates{scans}"
+    sessions = _sessions(record)
+    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}"
 
 
 def _run_figures(record: RunRecord) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -10,6 +11,7 @@ from typing import get_args
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
+from openslob.core.session_classes import join_classes, parse_classes
 from openslob.core.units import Extent, Price
 from openslob.core.workload import LARGEST_BLOCKS, LARGEST_BYTES, SMALLEST_BYTES, Workload
 
@@ -21,7 +23,8 @@ class Parameter:
     """One parameter as users see it.
 
     ``name`` is the name of the field, ``slob`` the name in configuration files. ``allowed`` describes the allowed
-    values in words, ``placeholder`` in short. ``default`` is empty if there is none.
+    values in words, ``placeholder`` in short. ``default`` is empty if there is none. ``option`` is the name of the flag
+    where it is another one; ``is_repeated``: the flag is given several times, and each adds to the value.
     """
 
     name: str
@@ -35,11 +38,13 @@ class Parameter:
     is_switch: bool
     is_number: bool
     is_duration: bool
+    is_repeated: bool = False
+    option: str = ""
 
     @property
     def flag(self) -> str:
         """Flag on the command line."""
-        return "--" + self.name.replace("_", "-")
+        return "--" + (self.option or self.name).replace("_", "-")
 
     @property
     def variable(self) -> str:
@@ -86,11 +91,17 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
         is_switch=field.annotation is bool,
         is_number=_kind(field) in (int, float),
         is_duration=_is_duration(field),
+        is_repeated=_kind(field) is str,
+        option=str(facts.get("flag", "")),
     )
 
 
 def format_value(value: object) -> str:
-    """Return a parameter's value as configuration files write it; empty for None."""
+    """Return a parameter's value as configuration files write it; empty for None. ValueError for tables of no class."""
+    if isinstance(value, list):
+        return ";".join(value)
+    if isinstance(value, Mapping):
+        return join_classes(parse_classes(value))
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
@@ -118,6 +129,12 @@ def _range(field: FieldInfo) -> tuple[object, object]:
     return low, high
 
 
+_ALLOWED = {
+    str: "a name with its parameters, such as readers:sessions=16,update_pct=0; several are divided by semicolons",
+    Price: "an amount above 0, with or without a currency, /hour, /month or /year, such as 123.45 EUR/month",
+}
+
+
 def _describe_allowed(field: FieldInfo) -> str:
     kind = _kind(field)
     if kind is bool:
@@ -125,8 +142,8 @@ def _describe_allowed(field: FieldInfo) -> str:
     if kind is Extent:
         least, most = (Extent(amount, in_bytes=True) for amount in (SMALLEST_BYTES, LARGEST_BYTES))
         return f"1 to {LARGEST_BLOCKS} blocks, or a size from {least} to {most} (suffix K, M, G or T)"
-    if kind is Price:
-        return "an amount above 0, with or without a currency, /hour, /month or /year, such as 123.45 EUR/month"
+    if kind in _ALLOWED:
+        return _ALLOWED[kind]
     if choices := _choices(kind):
         return " or ".join([", ".join(choices[:-1]), choices[-1]])
     low, high = _range(field)
@@ -141,6 +158,8 @@ def _placeholder(field: FieldInfo) -> str:
         return "BLOCKS|SIZE"
     if kind is Price:
         return "AMOUNT/month"
+    if kind is str:
+        return "NAME:PARAMETER=VALUE,…"
     if kind is bool or _choices(kind):
         return "|".join(_choices(kind)) or "TRUE|FALSE"
     return "..".join(map(str, _range(field)))

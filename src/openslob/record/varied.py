@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from openslob.core.session_classes import parse_classes
 from openslob.core.units import Extent
-from openslob.core.workload import Workload
+from openslob.core.workload import CLASSES, Workload
 
 _SIZES = ("cache_bytes", "block_size")
 # What of a managed server a sweep varies, by the name of `ServerSpec`'s field.
@@ -28,6 +29,8 @@ def is_setting(name: str) -> bool:
 
 
 def in_words(name: str, value: Value) -> str:
-    """Return name and value in words; a setting as the server has it, ``io_method=sync``."""
+    """Return name and value in words; a setting as the server has it, ``io_method=sync``; of classes their sessions."""
+    if name == CLASSES and value:
+        return ", ".join(f"{own['sessions']} {of_class}" for of_class, own in parse_classes(value).items())
     shown, text = format_parameter(name, value)
     return f"{shown}={text}" if is_setting(name) else f"{shown.replace('_', ' ')} {text}"

@@ -51,11 +51,12 @@ class RunKind(Kind[RunRecord]):
         return add_costs(record, price_in(wanted.price)) if wanted.price else record
 
     def row(self, record: RunRecord) -> Row:
+        from openslob.analyze.load_kinds import updates_asked
         from openslob.metrics.run_metrics import figure_of
 
         return {
             "sessions": record.value("sessions") or record.spec.get("sessions"),
-            "update_pct": record.spec.get("update_pct"),
+            "update_pct": updates_asked(record.spec),
             "ops_per_s": record.value("ops_per_s"),
             "pio_read_per_s": record.value("pio_read_per_s"),
             "p99_us": figure_of(record, "op_p99_us"),

@@ -298,7 +298,7 @@ def _probe(engine: Engine, workload: Workload) -> Probe:
 
 def _wait_samples(workload: Workload) -> int:
     """Return how many samples a run will have; none of sessions that rest, for how long is not known before it."""
-    if workload.is_paced or workload.think_tm_frequency:
+    if workload.is_paced or workload.thinks:
         return 0
     return int(workload.total_sessions * (workload.run_time or _ANY_LENGTH_S) / PULSE_S)
 

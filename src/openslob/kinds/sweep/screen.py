@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from openslob.analyze.curves.points import SESSIONS, Point, Run
+from openslob.analyze.curves.points import SESSIONS, Point, Run, step_word
 from openslob.analyze.curves.series import ONE_LINE, PHYSICAL, RESPONSE_LATENCY, PointSet, Series, TailTrend
 from openslob.analyze.limits import OTHERS_CPU
 from openslob.analyze.verdict_registry import Severity, gravest
@@ -138,7 +138,7 @@ def _parts(record: SweepRecord, points: PointSet) -> Iterator[Part]:
 
 
 def _step_title(points: PointSet) -> str:
-    return "sessions" if points.along == SESSIONS else "requested/s"
+    return step_word(points.along)
 
 
 def _one_series(series: Series, points: PointSet) -> TextTable:

@@ -65,7 +65,7 @@ def asked(against=None, figures=(), **grid):
 
 
 def test_the_issues_sweeps_are_there():
-    assert ready_names() == ["block-size", "local-path", "petals", "read-outliers", "redo"]
+    assert ready_names() == ["block-size", "local-path", "petals", "read-outliers", "readers-writers", "redo"]
 
 
 @table("name", ready_names())
