@@ -1,26 +1,31 @@
 """A host's counters read over ssh beside those read here, under one load, and what reading them there costs.
 
 The host is this one: its address must be one that ssh reaches without a password, as the user of the servers or root.
+With --exporter, the same of a node_exporter of this host.
 
-.venv/bin/python bench/far_host.py [--host ssh://localhost] [--quick] [--seconds 20] [--rounds 3]
+.venv/bin/python bench/far_host.py [--host ssh://localhost] [--exporter http://localhost:9100/metrics]
+    [--quick] [--seconds 20] [--rounds 3]
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from itertools import product
 from typing import NamedTuple
 
 from common import Bar, Bench, bench, parse, parser, print_figure, print_heading, start
 from openslob.core.measurement import HostDelta
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
+from openslob.host.exporter import ExporterHost
 from openslob.host.remote import RemoteHost, find_host
 from openslob.host.sampler import OsReader, difference
 
 MANY = 300
 CACHE_MB = 64
 FAR = Bar(1.02, at_least=False)
+EXPORTED = Bar(1.03, at_least=False)
 COST = Bar(1, at_least=False)
 
 
@@ -28,18 +33,20 @@ def main() -> None:
     """Run the benchmark and print the results."""
     options = parser(__doc__, seconds=20, rounds=3)
     options.add_argument("--host", default="ssh://localhost", help="the address of this host (%(default)s)")
+    options.add_argument("--exporter", default="", help="the address of the metrics of its node_exporter")
     args = parse(options)
-    host = find_host(args.host)
-    assert host is not None
+    hosts = {"over ssh": (find_host(args.host), FAR), "by a node_exporter": (find_host(args.exporter), EXPORTED)}
     with bench("far", cache_bytes=CACHE_MB * MIB, max_sessions=MANY + 20) as target:
         target.load(Workload.model_validate({"schemas": 1, "scale": f"{8 * CACHE_MB}M"}))
-        for sessions in (4, MANY):
+        for (how, (host, bar)), sessions in product(hosts.items(), (4, MANY)):
+            if host is None:
+                continue
             found = [compare(target, host, sessions, args.seconds) for _ in range(args.rounds)]
-            print_heading(f"read over ssh, relative to here: {sessions} sessions")
+            print_heading(f"read {how}, relative to here: {sessions} sessions")
             for name in found[0].ratios:
                 ratios = [each.ratios[name] for each in found if name in each.ratios]
                 # Either may be the larger one.
-                print_figure(name, [max(ratio, 1 / ratio) for ratio in ratios], "", FAR)
+                print_figure(name, [max(ratio, 1 / ratio) for ratio in ratios], "", bar)
             print_figure("a reading takes", [1e3 * each.took_s for each in found], "ms")
             print_figure("a reading there", [1e3 * each.cost_s for each in found], "ms of CPU")
             print_figure("readings so far apart", [each.apart_s for each in found], "s")
@@ -55,14 +62,15 @@ class Compared(NamedTuple):
     apart_s: float
 
 
-def compare(target: Bench, host: RemoteHost, sessions: int, seconds: float) -> Compared:
+def compare(target: Bench, host: RemoteHost | ExporterHost, sessions: int, seconds: float) -> Compared:
     """Return how figures that are read there and here compare."""
     load = {"schemas": 1, "scale": f"{8 * CACHE_MB}M", "sessions": sessions}
     run = threading.Thread(target=target.run, kwargs={**load, "run_time": seconds + 4, "warmup": 0})
     location = target.engine.location()
     assert location.processes is not None
     here = OsReader([location.processes], location.data_directories, list)
-    there = OsReader([location.processes], location.data_directories, list, host=host)
+    servers = [] if host.hides_processes else [location.processes]
+    there = OsReader(servers, location.data_directories, list, host.hides_processes, host=host)
     run.start()
     time.sleep(3)
     before = there.read(), here.read()

@@ -47,7 +47,6 @@ REASONS: Mapping[str, str] = {
     "engines/oracle/run_table.py": "one table and its locks; adapter.py names the parts of the engine",
     "fleet/crew.py": "sessions on drivers that are hired; hiring.py finds and starts drivers",
     "fleet/stillness.py": "whether a thread stands still, by what Linux counts; agent.py has the work of a driver",
-    "host/copies.py": "where copies are and how they change; remote.py says which files are copied",
     "host/remote_files.py": "what a shell prints of files; remote.py says which are copied",
     "kinds/ab/sides.py": "what a side is and how its server is made ready; execute.py has the order of the runs",
     "kinds/checked_runs.py": "the check of one run; verification.py has that of any record, and words",

@@ -12,6 +12,15 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("subject", names, indirect=True, scope="session")
 
 
+@pytest.fixture(params=["server", "client"])
+def loop(request, subject, monkeypatch):
+    """Each who can run the work loop, in turn."""
+    if request.param not in subject.loops:
+        pytest.skip(f"this engine has no loop of the {request.param}")
+    monkeypatch.setattr(subject, "loop", request.param)
+    return request.param
+
+
 @pytest.fixture(scope="session")
 def subject(request, make_server, stranger_named):
     """A running, loaded server."""

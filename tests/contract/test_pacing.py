@@ -15,7 +15,7 @@ from openslob.core.units import NANOS
 from openslob.engines.base import SliceRequest
 from openslob.kinds.run.plan import Phase, first_due_ns
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.usefixtures("loop")]
 
 MS = 1_000_000
 # A session may wake up late on a busy host, and between two operations, but not by as much as the waits that are looked

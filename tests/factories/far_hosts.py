@@ -1,4 +1,4 @@
-"""A host that is reached over ssh: an sshd of this host, for who runs the tests, and a client that knows its key."""
+"""A host that is reached over ssh, or by a node_exporter: daemons of this host, for who runs the tests."""
 
 from __future__ import annotations
 
@@ -59,6 +59,22 @@ def sshd(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     finally:
         server.terminate()
         server.wait()
+
+
+@contextmanager
+def node_exporter() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Yield the address of a node_exporter of this host, and its process."""
+    program = shutil.which("prometheus-node-exporter") or shutil.which("node_exporter")
+    if program is None:
+        pytest.skip("there is no prometheus-node-exporter")
+    port = free_port()
+    process = subprocess.Popen([program, f"--web.listen-address=127.0.0.1:{port}"], stderr=subprocess.DEVNULL)
+    try:
+        assert eventually(lambda: answers(port))
+        yield f"http://127.0.0.1:{port}/metrics", process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def clients(folder: Path) -> list[int]:

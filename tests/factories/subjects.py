@@ -69,10 +69,13 @@ class Subject(ABC):
 
     ``unknown`` are the fields of `EngineDelta` that its version does not count; ``of_tables`` are those that are
     unknown of the whole server, as only the test's tables tell them. ``objects`` are the kinds of objects whose I/O it
-    reports. ``stray_reads`` are reads of tables of its own that the server may make at any moment.
+    reports. ``stray_reads`` are reads of tables of its own that the server may make at any moment. ``loop`` is who runs
+    the work loop, ``loops`` who can.
     """
 
     engine: Engine
+    loop: str = "server"
+    loops: tuple[str, ...] = ("server", "client")
     stray_reads: int = 0
     unknown: frozenset[str] = frozenset()
     of_tables: frozenset[str] = OF_TABLES
@@ -84,7 +87,7 @@ class Subject(ABC):
 
     def workload(self, **parameters: object) -> Workload:
         """A workload that fits the data, with cheap commits and small operations unless overridden."""
-        given = {"work_unit": 1, "commit_mode": "nowait", "warmup": 0, **parameters}
+        given = {"work_unit": 1, "commit_mode": "nowait", "warmup": 0, "loop": self.loop, **parameters}
         return Workload(schemas=SCHEMAS, **{"scale": str(SCALE), "scan_table_sz": str(SCAN_ROWS), **given})
 
     def plan(self, workload: Workload, number: int = 0, tag: str | None = None) -> SessionPlan:

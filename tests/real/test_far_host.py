@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
+from pathlib import Path
 
 import psycopg
 import pytest
 
-from factories.far_hosts import clients, sshd
+from factories.far_hosts import clients, node_exporter, sshd
 from factories.foreign_postgresql import ForeignServer, started
 from factories.running import eventually, ignore, judged, measured, slob
 from openslob.core.errors import SlobError, UsageError
@@ -19,7 +21,7 @@ from openslob.core.workload import Workload
 from openslob.engines.registry import engine_for
 from openslob.host.environment import environment
 from openslob.host.remote import find_host
-from openslob.host.sampler import OsReader
+from openslob.host.sampler import OsReader, difference
 from openslob.record import store
 
 SMALL = {"schemas": 2, "scale": "1500", "scan_table_sz": "10", "work_unit": 8}
@@ -174,3 +176,81 @@ def test_any_load_is_observed_and_a_server_watched_there(foreign, address, tmp_p
         figures = json.loads(line)["figures"]
         assert figures["db_cpu_per_s"]["value"] is not None
         assert figures["memory_available_bytes"]["value"] > 0
+
+
+@pytest.fixture
+def exported():
+    """A host behind a node_exporter of this host, and the exporter's process."""
+    with node_exporter() as (address, process):
+        found = find_host(address)
+        yield found, process
+        found.close()
+
+
+def test_a_node_exporter_says_what_lies_between_two_readings_here(exported):
+    host, _ = exported
+    # Where this file is: a folder for temporary files may be on no device.
+    place = [Path(__file__).parent]
+    here, there = OsReader([], place, list), OsReader([], place, list, host=host)
+    edges = []
+    for _ in range(2):
+        edges.append((here.read(), there.read(), here.read()))
+        sum(range(10**7))
+    (first, begun, second), (third, ended, fourth) = edges
+    kinds = ("cpu_user_s", "cpu_nice_s", "cpu_system_s", "cpu_softirq_s")
+    known = {"host": kinds, **{name: tuple(first.sources[name].values) for name in ("device", "pressure")}}
+    if not known["device"]:
+        pytest.skip("this file is on no block device whose I/O is counted")
+    for source, names in known.items():
+        assert set(names) <= set(begun.sources[source].values), source
+        for name in names:
+            low, high = (third.sources[source].values[name] - second.sources[source].values[name],
+                         fourth.sources[source].values[name] - first.sources[source].values[name])  # fmt: skip
+            grown = ended.sources[source].values[name] - begun.sources[source].values[name]
+            # Kinds of CPU time are sums of whole clock ticks.
+            assert low - 1e-6 <= grown <= high + 1e-6, (source, name)
+    assert difference(begun, ended).cores == difference(first, third).cores
+    for reader in (here, there):
+        reader.close()
+
+
+def test_a_run_beside_a_node_exporter_knows_the_host_and_bounds_the_servers_cpu(foreign, exported, tmp_path):
+    engine = engine_for(foreign.url("app", "bench"))
+    engine.host, _ = exported
+    address = engine.host.where
+    finished = measured(engine, tmp_path, **SMALL)
+    record, facts = finished.record, finished.record.environment
+    assert (facts["local"], facts["reader"]["address"]) == (True, address)
+    assert sum(facts["host_cpu_s"].values()) > 0
+    assert facts["server_cpu_s"] is None
+    assert "s per s at most" in facts["unknown"]["server_cpu_s"]
+    # Or, on a busy host, that nothing gives a rate.
+    assert re.search("s per s at most|span", record.why_unknown("db_cpu_per_s"))
+    assert facts["memory"]["total_bytes"] == environment(None)["memory"]["total_bytes"]
+    judged(record, "counts_agree")
+    done = slob("check", "--target", foreign.url("app", "bench"), "--host", address)
+    assert "your word" in " ".join(done.stdout.split())
+    assert "publishes nothing of processes" in " ".join(done.stdout.split())
+    verified = slob("verify", finished.folder)
+    assert verified.returncode == 0, verified.stdout
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_node_exporter_that_falls_silent_makes_figures_unknown_and_the_run_goes_on(foreign, exported, tmp_path, by):
+    engine = engine_for(foreign.url("app", "bench"))
+    engine.host, process = exported
+
+    def end():
+        # The window has begun: of a silence before it the run would say that it began late.
+        if eventually(lambda: any(path.stat().st_size > 200 for path in tmp_path.glob("*/slices.csv"))):
+            os.kill(process.pid, by)
+
+    killer = threading.Thread(target=end)
+    killer.start()
+    record = measured(engine, tmp_path, **SMALL).record
+    killer.join()
+    assert not record.errors
+    assert not record.environment["host_cpu_s"]
+    assert record.value("host_cpu_left_pct") is None
+    judged(record, "counts_agree")
+    assert record.window.counter_seconds > 0

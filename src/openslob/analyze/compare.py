@@ -21,7 +21,7 @@ from openslob.analyze.curves.points import (
 from openslob.analyze.curves.series import label, order
 from openslob.analyze.differences import DETECT_PCT, Difference, Outcome, difference, mean_difference
 from openslob.analyze.intervals import spread
-from openslob.analyze.load_kinds import LOAD, load_kind
+from openslob.analyze.load_kinds import LOAD, is_client_loop, load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
 from openslob.core.histogram import step_of
@@ -58,6 +58,7 @@ NO_PLAN = "none"
 
 Key = tuple[tuple[str, ParameterValue], ...]
 OUTSIDE = "outside of operations"
+BESIDE_SERVER = "driver, protocol and network"
 # The samples do not tell running from waiting for a CPU.
 _CPU = "CPU"
 _SETTINGS = "engine.settings"
@@ -117,12 +118,21 @@ def time_by_kind(record: RunRecord) -> Mapping[str, float] | None:
     means = [each["mean_us"] for each in record.latency.values()]
     if not (sessions and window and ops) or None in means or samples < MIN_SAMPLES:
         return None
+    if is_client_loop(record) and _db_time_us(record) is None:
+        return None
     inside = sum(float(each["count"]) * float(each["mean_us"]) for each in record.latency.values()) / ops
-    found: dict[str, float] = {}
+    of_server = min(inside, _db_time_us(record) or 0.0) if is_client_loop(record) else inside
+    found: dict[str, float] = {BESIDE_SERVER: inside - of_server} if is_client_loop(record) else {}
     for row in record.waits:
         kind = _CPU if row.event == CPU_ROW else classify_wait(row.event).value
-        found[kind] = found.get(kind, 0.0) + inside * row.samples / samples
+        found[kind] = found.get(kind, 0.0) + of_server * row.samples / samples
     return {**found, OUTSIDE: max(0.0, sessions * window.load_seconds * 1e6 / ops - inside)}
+
+
+def _db_time_us(record: RunRecord) -> float | None:
+    """Return the DB time of an operation in µs; None where it is not known."""
+    per_s, ops_per_s = record.value("db_time_per_s"), record.value("ops_per_s")
+    return 1e6 * per_s / ops_per_s if per_s is not None and ops_per_s else None
 
 
 @dataclass(frozen=True)
@@ -275,7 +285,8 @@ def _require_one_load(runs: Sequence[Run], side: str) -> None:
 
 def _any_load(run: Run) -> Run:
     """Return a run without the parameters of its load, so that it can be compared with one under any load."""
-    server = {name: value for name, value in run.parameters.items() if name not in {*run.record.spec, LOAD, SESSIONS}}
+    of_load = {*load_kind(run.record).parameters(run.record), LOAD, SESSIONS}
+    server = {name: value for name, value in run.parameters.items() if name not in of_load}
     facts = {name: fact for name, fact in run.record.engine.items() if name not in _OF_LOAD}
     return replace(run, parameters={**server, SESSIONS: None}, record=run.record.model_copy(update={"engine": facts}))
 

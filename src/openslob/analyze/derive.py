@@ -20,6 +20,7 @@ from openslob.core.measurement import Measurement, Observed
 from openslob.core.method import OpKind
 from openslob.metrics import add_costs, summary
 from openslob.metrics.cost import price_of
+from openslob.metrics.quantity import db_time_us
 from openslob.metrics.run_metrics import PACED
 from openslob.metrics.waits import top_events
 from openslob.record.facts import same
@@ -147,7 +148,7 @@ def _waits(record: RunRecord, measured: Observed, thinned: bool) -> Iterator[Der
         found = again.get(row.event)
         for name in ("samples", "share_pct", "db_time_s"):
             value = None if found is None or thinned else float(getattr(found, name))
-            if name == "db_time_s" and not measured.busy_us:
+            if name == "db_time_s" and not db_time_us(measured).value:
                 value = None
             why = _THINNED if thinned else NOT_KEPT
             recorded = float(getattr(row, name))

@@ -19,4 +19,5 @@ UNDECIDED = {
 }
 GIVEN_RATE = "given rate"
 THINK_TIME = "think time"
+CLIENT = "driver, protocol or network"
 LOCKS, INSTANCES = "wait for locks", "wait for other instances"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openslob.core.workload import CLASSES, Workload
+from openslob.core.workload import CLASSES, Loop, Workload
 from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
 
@@ -72,6 +72,11 @@ def mix_in_words(spec: Mapping[str, Any]) -> str:
     return f": {', '.join(said)}"
 
 
+def is_client_loop(record: RunRecord) -> bool:
+    """Return whether the client sent the operations one by one: latency then has protocol and network in it, too."""
+    return record.spec.get("loop") == Loop.CLIENT
+
+
 def _without(names: frozenset[str], record: RunRecord) -> list[str]:
     left_out = names if record.spec.get("price") else names | PRICED
     return [name for name in METRICS if name not in left_out]
@@ -84,7 +89,8 @@ def _sessions(record: RunRecord) -> int:
 
 def _run_in_words(record: RunRecord) -> str:
     sessions = _sessions(record)
-    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}"
+    loop = ", client loop" if is_client_loop(record) else ""
+    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop}"
 
 
 def _run_figures(record: RunRecord) -> list[str]:
@@ -110,7 +116,8 @@ LOAD_KINDS = {
         attachments="the server's own report",
         publishes_late=False,
         whose="slob run, ",
-        parameters=lambda record: record.spec,
+        # Older records have no loop: there was but that of the server.
+        parameters=lambda record: {"loop": Loop.SERVER.value, **record.spec},
         sessions=_sessions,
         in_words=_run_in_words,
         figures=_run_figures,

@@ -107,7 +107,8 @@ def target(
         server_pid: The server's main process on this host, where it can't be found: its CPU is then known.
         consent: What needs a licence of the server, which you have, such as ``["awr"]``.
         drivers: Who runs the sessions, if not this process: ``"local:4"``, or the URL of a Dask scheduler.
-        host: The server's host, if it is not this one, as ``"ssh://me@db1"``: its counters are read over ssh.
+        host: The server's host, if it is not this one: ``"ssh://me@db1"``, or ``"http://db1:9100/metrics"`` of a
+            node_exporter, which shows no processes.
 
     Raises:
         UsageError: The text is neither a URL nor a name.

@@ -124,6 +124,11 @@ class Parameters(TypedDict, total=False):
     or poisson. Default: uniform.
     """
 
+    loop: Literal["server", "client"]
+    """server: a procedure there does the operations; client: each is sent there. Not to be compared. Allowed: server or
+    client. Default: server.
+    """
+
     block_path: Literal["shared", "local"]
     """shared: blocks go through the buffer cache; local: through memory private to the session. Allowed: shared or
     local. Default: shared.
@@ -263,6 +268,11 @@ class SweptParameters(TypedDict, total=False):
     pacing: Literal["uniform", "poisson"] | Sequence[Literal["uniform", "poisson"]]
     """Due times at a given rate. uniform: at even intervals; poisson: random, as of independent users. Allowed: uniform
     or poisson. Default: uniform.
+    """
+
+    loop: Literal["server", "client"] | Sequence[Literal["server", "client"]]
+    """server: a procedure there does the operations; client: each is sent there. Not to be compared. Allowed: server or
+    client. Default: server.
     """
 
     block_path: Literal["shared", "local"] | Sequence[Literal["shared", "local"]]

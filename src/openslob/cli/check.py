@@ -138,7 +138,16 @@ def _purposes(result: Preflight) -> list[tuple[str, str]]:
     return [(f"{mode.mode.upper()} {words[mode.possible]}", mode.why) for mode in result.purposes]
 
 
-_HINTS = {NOT_LOCAL: f"{NOT_LOCAL} (--host ssh://… reads the counters of another one)"}
+_HINTS = {
+    NOT_LOCAL: f"{NOT_LOCAL} (--host ssh://… reads the counters of another one, --host http://…:9100/metrics what its "
+    "node_exporter publishes: CPU, device and pressure of the whole host)"
+}
+# By whether the host shows processes.
+_GIVES = {
+    True: "CPU, memory, pressure, limits and device, and the server's processes",
+    False: "CPU, memory, pressure and device of the whole host (ssh://… gives the server's processes, too); that the "
+    "server runs there is your word",
+}
 
 
 def list_unknown(result: Preflight) -> list[str]:
@@ -160,9 +169,9 @@ def _server(result: Preflight) -> list[tuple[str, str]]:
         ("I/O", {None: "unknown", True: "direct", False: "buffered by the operating system"}[facts.direct_io]),
         ("connections", "unknown" if facts.free_connections is None else f"{facts.free_connections:,} are free"),
         *((name, text) for name, text in facts.connection.items()),
-        *((("host", f"read by {location.host}"),) if location.host else ()),
+        *([("host", f"{location.host}: {_GIVES[location.processes is not None]}")] if location.host else []),
         ("processes", f"on {place}, {location.processes}" if location.processes else location.why_unknown),
-        ("data", str(location.data_directory or location.why_unknown)),
+        ("data", str(location.data_directory or location.why_no_device or location.why_unknown)),
     ]
 
 

@@ -97,8 +97,8 @@ SERVER_PID = Annotated[
 HOST = Annotated[
     str | None,
     typer.Option(
-        "--host", envvar=HOST_VARIABLE, metavar="ssh://…", rich_help_panel="Target",
-        help="The server's host, if it is not this one: its counters are read over ssh, as [user@]host[:port].",
+        "--host", envvar=HOST_VARIABLE, metavar="URL", rich_help_panel="Target",
+        help="The server's host, if not this one: ssh://[user@]host, or http://host:9100/metrics of a node_exporter.",
     ),
 ]  # fmt: skip
 

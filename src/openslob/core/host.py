@@ -84,6 +84,10 @@ class Host(Protocol):
 class OtherHost(Host, Protocol):
     """A server's host that is not this one. There, a process is found by what it says of itself."""
 
+    @property
+    def hides_processes(self) -> str:
+        """Why nothing is known of its processes; empty where they can be found."""
+
     def reopen(self) -> None:
         """Connect again if nobody answers any more."""
 

@@ -663,7 +663,12 @@ class Observed:
 
     @property
     def busy_us(self) -> float | None:
-        """DB time: here the mean number of sessions at work, by samples, times the length of the window."""
+        """DB time: here that by samples."""
+        return self.sampled_us
+
+    @property
+    def sampled_us(self) -> float | None:
+        """The mean number of sessions at work in the server, by samples, times the length of the window."""
         at_work = sum(self.waits.values()) / self.wait_samples if self.wait_samples else None
         return None if at_work is None else at_work * self.window.load_seconds * 1e6
 
@@ -731,7 +736,7 @@ class Measurement(Observed):
 
     @property
     def busy_us(self) -> float:
-        """DB time: the time that the sessions spent inside operations."""
+        """The time that the sessions spent inside operations: DB time, if the server has the work loop."""
         return sum(session.busy_us for session in self.sessions)
 
 

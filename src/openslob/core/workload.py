@@ -61,6 +61,13 @@ class Pacing(_Choice):
     POISSON = "poisson"
 
 
+class Loop(_Choice):
+    """Who runs the work loop: the server, in a procedure, or the client, one statement after the other."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
 class BlockPath(_Choice):
     """The memory that blocks go through: the shared buffer cache, or memory private to the session."""
 
@@ -298,6 +305,11 @@ class Workload(BaseModel):
     )
 
     # purpose
+    loop: Loop = Field(
+        default=Loop.SERVER,
+        description="server: a procedure there does the operations; client: each is sent there. Not to be compared.",
+        json_schema_extra={"slob": "LOOP", "unit": "", "group": "purpose"},
+    )
     block_path: BlockPath = Field(
         default=BlockPath.SHARED,
         description="shared: blocks go through the buffer cache; local: through memory private to the session.",
@@ -422,7 +434,9 @@ class Workload(BaseModel):
     @property
     def rows_per_update(self) -> int:
         """The number of rows that one UPDATE changes; with classes, of the one that changes most."""
-        return max(part.workload.update_work_unit or part.workload.work_unit for part in self.parts)
+        if not self.classes:
+            return self.update_work_unit or self.work_unit
+        return max(part.workload.rows_per_update for part in self.parts)
 
     @property
     def is_paced(self) -> bool:

@@ -129,9 +129,10 @@ class ServerLocation:
     """Where the server is on this host: its processes and its data directories; or why they are not known.
 
     Only proven facts: an address of this host may lead through a tunnel, a proxy or into a container. Data
-    directories are never known without the processes. ``others`` are the locations of a cluster's other instances, all
-    of them on this host too. ``host`` is the address of the host that processes and directories are on; empty for this
-    one.
+    directories are never known without the processes; but of another host that shows no processes, they are those that
+    the server names, and that it runs there is the user's word. ``others`` are the locations of a cluster's other
+    instances, all of them on this host too. ``host`` is the address of the host that processes and directories are on;
+    empty for this one. ``why_no_device``: why there is no directory, if that is not why the processes are unknown.
     """
 
     processes: ProcessSelector | None
@@ -139,6 +140,7 @@ class ServerLocation:
     why_unknown: str = ""
     others: Sequence[ServerLocation] = ()
     host: str = ""
+    why_no_device: str = ""
 
     @classmethod
     def unknown(cls, why: str) -> ServerLocation:
@@ -147,12 +149,12 @@ class ServerLocation:
 
     def without_device(self, why: str) -> ServerLocation:
         """Return the location of a server whose data are on no device of its host, with the reason ``why``."""
-        return replace(self, data_directories=(), why_unknown=self.why_unknown or why)
+        return replace(self, data_directories=(), why_unknown=self.why_unknown or why, why_no_device=why)
 
     @property
     def is_known(self) -> bool:
-        """Whether the server's host and processes are known, here or elsewhere."""
-        return self.processes is not None
+        """Whether the server's host is known, by its processes, or because the user names one that shows none."""
+        return self.processes is not None or bool(self.host)
 
     @property
     def main_pid(self) -> int | None:

@@ -133,13 +133,24 @@ def take_named_process(location: ServerLocation, pid: int | None) -> ServerLocat
     return locate_process(pid)
 
 
-def locate_elsewhere(host: OtherHost, find_main_pid: Callable[[], int], named: int | None) -> ServerLocation:
+def locate_elsewhere(
+    host: OtherHost, find_main_pid: Callable[[], int], named: int | None, name_directory: Callable[[], str]
+) -> ServerLocation:
     """Return where the server is on another host: by the process that the user names, or that is found and proved.
 
+    Where that host shows no processes, the directory is what the server calls it; empty if it does not say so.
+
     Raises:
-        UsageError: That host has no such process.
+        UsageError: That host has no such process, or shows none.
 
     """
+    if host.hides_processes:
+        if named is not None:
+            raise UsageError(f"--server-pid {named}: {host.hides_processes}", "leave it out")
+        named_directory = name_directory()
+        why = "" if named_directory else "the server does not tell this user where its data are"
+        place = (Path(named_directory),) if named_directory else ()
+        return ServerLocation(None, place, host.hides_processes, (), host.where, why)
     try:
         if named is not None and host.read(f"/proc/{named}/stat") is None:
             raise UsageError(

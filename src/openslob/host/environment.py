@@ -111,14 +111,19 @@ def _virtualization(root: Path) -> dict[str, Any]:
     return {"guest": guest, "platform": " ".join(filter(None, [*names, kind])) or None, "container": _container(root)}
 
 
-def _container(root: Path) -> str:
-    """Return the kind of container that this process runs in, by its traces; ``none found`` if there are none."""
+def _container(root: Path) -> str | None:
+    """Return the kind of container that this process runs in, by its traces; ``none found`` if there are none.
+
+    None where no trace could be seen.
+    """
     if (root / "run/.containerenv").exists():
         return "podman"
     if (root / ".dockerenv").exists():
         return "docker"
-    groups = text_of(root / "proc/1/cgroup") or ""
-    return next((kind for kind in ("kubepods", "docker", "lxc", "containerd") if kind in groups), "none found")
+    groups = text_of(root / "proc/1/cgroup")
+    if groups is None and (root / "proc").exists():
+        return None
+    return next((kind for kind in ("kubepods", "docker", "lxc", "containerd") if kind in (groups or "")), "none found")
 
 
 def _data(directory: Path, host: Host) -> dict[str, Any]:

@@ -433,13 +433,19 @@ class EbsVolume(KeptOpen):
 class LimitsReader:
     """Reads all limits of the servers with these processes, whose data are on the devices with these folders in /sys.
 
-    ``why_unknown`` is the reason if either is empty. Several servers are read as one if they share a control group.
+    ``why_unknown`` is the reason if there is no device, and ``why_no_group``, if given, if there is no server. Several
+    servers are read as one if they share a control group.
     """
 
     def __init__(
-        self, servers: Sequence[ProcessSelector], devices: Sequence[Path], why_unknown: str, host: Host = HERE
+        self,
+        servers: Sequence[ProcessSelector],
+        devices: Sequence[Path],
+        why_unknown: str,
+        host: Host = HERE,
+        why_no_group: str = "",
     ) -> None:
-        self._why_no_group = self._why_no_volume = why_unknown
+        self._why_no_group, self._why_no_volume = why_no_group or why_unknown, why_unknown
         self._group: ServerGroup | None = None
         self._volume: EbsVolume | None = None
         proc = host.root / "proc"

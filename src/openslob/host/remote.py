@@ -16,13 +16,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from openslob.core.errors import SlobError
 from openslob.core.host import FigureUnknownError, ProcFiles
+from openslob.core.secrets import redact_url
 from openslob.core.units import NANOS
 from openslob.host.copies import Copies
 from openslob.host.counters import TICKS_PER_S
 from openslob.host.device import device_folder, mount_of, parse_mounts
+from openslob.host.exporter import ExporterHost
 from openslob.host.limits import list_group_files
 from openslob.host.model import text_of
 from openslob.host.remote_files import RemoteProc, fetch, find_present, parse_allowed
@@ -59,6 +62,7 @@ class RemoteHost:
     """
 
     shell: RemoteShell
+    hides_processes: str = field(default="", init=False)
     round_trip_s: float = field(default=0.0, init=False)
     offset_s: float = field(default=0.0, init=False)
     _changing: dict[str, None] = field(init=False)
@@ -256,22 +260,37 @@ class RemoteHost:
 
 
 # One connection to a host is enough for a process.
-_HOSTS: dict[str, RemoteHost] = {}
+_HOSTS: dict[str, RemoteHost | ExporterHost] = {}
 
 
-def find_host(address: str | None) -> RemoteHost | None:
-    """Return the host at ``ssh://[user@]host[:port]``, which is read until this process ends; None without an address.
+def find_host(address: str | None) -> RemoteHost | ExporterHost | None:
+    """Return the host at ``ssh://[user@]host[:port]`` or ``http://host:9100/metrics``; None without an address.
 
-    UsageError if that is no address, SlobError if nobody answers there.
+    It is read until this process ends. UsageError if that is no address, SlobError if nobody answers there.
     """
     if not address:
         return None
-    command = ssh_command(address)
+    is_exporter = address.startswith(("http://", "https://"))
+    command = [] if is_exporter else ssh_command(address)
     try:
         if address in _HOSTS:
             _HOSTS[address].reopen()
         else:
-            _HOSTS[address] = RemoteHost(RemoteShell(command, address))
+            _HOSTS[address] = ExporterHost(address) if is_exporter else RemoteHost(RemoteShell(command, address))
     except FigureUnknownError as error:
-        raise SlobError(f"{error}", f"this must work without a password: {shlex.join(command[:-1])} true") from error
+        remedy = f"{redact_url(address)} must show the metrics of a node_exporter"
+        if not is_exporter:
+            remedy = f"this must work without a password: {shlex.join(command[:-1])} true; {_name_exporter(address)}"
+        raise SlobError(f"{error}", remedy) from error
     return _HOSTS[address]
+
+
+def _name_exporter(address: str) -> str:
+    """Return whether a node_exporter of a host can be read instead, where the usual one would be."""
+    name = urlsplit(address).hostname or ""
+    instead = f"http://{f'[{name}]' if ':' in name else name}:9100/metrics"
+    try:
+        ExporterHost(instead).close()
+    except FigureUnknownError as error:
+        return f"nor is there a node_exporter ({error})"
+    return f"--host {instead} gives CPU, device and pressure of the whole host"

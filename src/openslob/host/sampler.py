@@ -95,7 +95,8 @@ class OsReader:
     """Reads the counters of host, server, samplers, devices and driver, energy and limits; quick with 300 sessions.
 
     ``servers`` select the processes of the server, or of each server of a cluster. ``data_directories`` contain the
-    data; the I/O of all devices under them is summed. Both are empty if unknown, for the reason ``why_unknown``.
+    data; the I/O of all devices under them is summed. Both are empty if unknown, for the reason ``why_unknown``, or
+    ``why_no_device`` for the directories, if that is another one.
     ``sampler_pids`` returns the pids of the server processes of slob's own sampling sessions. ``cpu_alone``: of the
     server's processes only the CPU is read, exactly and at little cost. ``host`` is the servers' one.
     """
@@ -108,10 +109,11 @@ class OsReader:
         why_unknown: str = "the server is not known to be on this host",
         cpu_alone: bool = False,
         host: Host = HERE,
+        why_no_device: str = "",
     ) -> None:
         self._where = host
         self._sampler_pids = sampler_pids
-        self._why_no_server = self._why_no_device = why_unknown
+        self._why_no_server, self._why_no_device = why_unknown, why_no_device or why_unknown
         self._servers: list[ProcessTreeSampler | ProcessSetSampler] = []
         self._devices: list[BlockDevice] = []
         self._host = open_host(host.root / "proc")
@@ -125,7 +127,7 @@ class OsReader:
             self._devices = [BlockDevice(folder) for folder in folders]
         except FigureUnknownError as error:
             self._why_no_device = str(error)
-        self._limits = LimitsReader(servers, folders, self._why_no_device, host)
+        self._limits = LimitsReader(servers, folders, self._why_no_device, host, self._why_no_server)
         why_no_energy = f"the energy of the processors of {host.where} is not read" if host.where else NO_RAPL
         self._energy = EnergyReader(host.root / "sys/class/powercap", why_no_energy)
 

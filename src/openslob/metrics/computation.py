@@ -153,7 +153,7 @@ class DeviceCounter(CountedInput):
 
 
 class DbTime(Input):
-    """The sessions' time inside operations, in µs; by samples where the load was not our own."""
+    """The sessions' time inside operations, in µs; by samples where it was not in the server's own loop."""
 
     holders = (SessionTotals,)
 

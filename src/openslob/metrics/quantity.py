@@ -13,6 +13,7 @@ from typing import Protocol, Self
 from openslob.core.counts import COUNTERS
 from openslob.core.measurement import EVERY_FIGURE, EngineDelta, HostDelta, Measurement, Observed
 from openslob.core.units import is_above
+from openslob.core.workload import Loop
 from openslob.metrics.cpu import AT_REST, total_s
 
 NOT_LOCAL = "the server is not known to be on this host"
@@ -186,8 +187,13 @@ def own_load(measurement: Observed, amount: Callable[[Measurement], float | None
 
 
 def db_time_us(measurement: Observed) -> Quantity:
-    """Return DB time in µs: the sessions' time inside operations, or by samples where the load was not our own."""
-    busy = measurement.busy_us
+    """Return DB time in µs: the sessions' time inside operations.
+
+    It is by samples where the load was not our own, and where the client sends the operations, whose time has protocol
+    and network in it.
+    """
+    by_samples = isinstance(measurement, Measurement) and measurement.workload.loop is Loop.CLIENT
+    busy = measurement.sampled_us if by_samples else measurement.busy_us
     why = HIDDEN if measurement.others.hidden else NO_SAMPLES
     return Quantity.missing(why) if busy is None else Quantity(busy)
 

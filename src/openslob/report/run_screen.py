@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.analyze.limits import (
+    CLIENT,
     CPU,
     CPU_QUOTA,
     GIVEN_RATE,
@@ -54,6 +55,7 @@ _LIMITED_BY = {
     HIDDEN_QUOTA: "a CPU quota that can't be read",
     OTHERS_CPU: "the CPU that other programs used",
     THINK_TIME: "the sessions' think time",
+    CLIENT: "what is outside of the server: the driver, the protocol, the network",
     LOCKS: "waits for locks",
     INSTANCES: "waits for other instances",
 }

@@ -100,6 +100,8 @@ class RigWaits:
 class OracleRig(MariaSubject):
     """Tables as MariaDB's own engine loads them."""
 
+    loops = ("server",)
+
     def __init__(self, url):
         super().__init__(url)
         self.maria = self.engine

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from factories.tables import table
-from openslob.analyze.compare import OUTSIDE, breakdown, time_by_kind
+from openslob.analyze.compare import BESIDE_SERVER, OUTSIDE, breakdown, time_by_kind
 from openslob.metrics.waits import CPU_ROW
-from openslob.record.model import RunRecord, Status, WaitRow, WindowRecord
+from openslob.record.model import Figure, RunRecord, Status, WaitRow, WindowRecord
 
 
 def record(mean_us: float, ops: int = 40_000, **waits: int) -> RunRecord:
@@ -39,6 +39,15 @@ def test_the_parts_of_a_difference_add_up_to_it():
 
 def test_the_time_of_sessions_that_passes_outside_of_operations_is_a_part():
     assert time_by_kind(A) == {"CPU": 190.0, "data I/O": 1710.0, OUTSIDE: 100.0}
+
+
+def test_the_time_of_a_client_loop_that_passes_outside_of_the_server_is_a_part():
+    """Of 1,900 µs of an operation the server had 400, by samples."""
+    figures = {"ops_per_s": Figure(value=4000.0, unit="1/s"), "db_time_per_s": Figure(value=1.6, unit="s/s")}
+    client = A.model_copy(update={"spec": {"sessions": 8, "loop": "client"}, "summary": figures})
+    found = time_by_kind(client)
+    assert found == pytest.approx({BESIDE_SERVER: 1500.0, "CPU": 40.0, "data I/O": 360.0, OUTSIDE: 100.0})
+    assert time_by_kind(client.model_copy(update={"summary": {}})) is None
 
 
 def test_several_runs_of_a_side_are_their_mean():

@@ -8,6 +8,7 @@ from factories.measurements import measurement
 from openslob.analyze.stillness import say_stillness
 from openslob.analyze.verdicts import driver_quiet
 from openslob.core.measurement import DriverUse
+from openslob.core.workload import Loop
 from openslob.record.model import Holds
 
 ONE = DriverUse(
@@ -44,6 +45,20 @@ def test_one_driver_that_is_not_quiet_is_named(changed, verdict, said):
 
 def test_a_busy_host_is_no_fault_of_a_driver_beside_the_server():
     assert judged(replace(ONE, host_busy_s=230.0, here=True)).verdict is Holds.HOLDS
+
+
+def test_the_only_driver_of_a_client_loop_must_have_cpu_left():
+    plain = measurement()
+    load = plain.workload.model_copy(update={"loop": Loop.CLIENT})
+    for cpu_s, verdict in ((6.0, Holds.HOLDS), (30.0, Holds.FAILS)):
+        # Beside a server that uses so much more that the driver's share of it is small.
+        host = replace(plain.host, driver_cpu_s=cpu_s, server_cpu_s=2000.0)
+        found = driver_quiet(replace(plain, workload=load, host=host))
+        assert found.verdict is verdict
+        # In the server's loop it only gives orders: of one CPU it may use what it needs.
+        assert driver_quiet(replace(plain, host=host)).verdict is Holds.HOLDS
+    assert "used 50 % of one CPU (25 % is allowed); --drivers spreads it" in found.why
+    assert found.figures["driver_cpu_pct"] == pytest.approx(50.0)
 
 
 STOPPED = {"still_s": 5.0, "still_at_s": 7.04, "still_cpu_s": 0.01, "still_waited_s": 0.0}

@@ -287,7 +287,7 @@ def test_figures_are_unknown_for_its_reason_once_it_is_silent(host, worker, tmp_
     after = reader.read()
     assert reader.tasks() == {}
     assert environment(tmp_path, host)["data"]["directory"] == str(tmp_path)
-    assert locate_elsewhere(host, lambda: worker.pid, worker.pid).why_unknown == "ssh://there is closed"
+    assert locate_elsewhere(host, lambda: worker.pid, worker.pid, str).why_unknown == "ssh://there is closed"
     assert reader.price() == (0.0, 0.0)
     changed = difference(before, after)
     assert (changed.cpu, changed.server_cpu_s, changed.device) == (None, None, None)

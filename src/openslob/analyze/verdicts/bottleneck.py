@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from openslob.analyze.limits import (
+    CLIENT,
     CPU,
     CPU_QUOTA,
     EITHER,
@@ -27,6 +28,7 @@ from openslob.analyze.verdicts.environment import quota_figures, quota_says
 from openslob.analyze.verdicts.level import cap_in_words
 from openslob.analyze.verdicts.mode import is_reached
 from openslob.core.measurement import Measurement, Observed, WaitClass
+from openslob.core.workload import Loop
 from openslob.metrics.quantity import (
     HOST_SPAN,
     Quantity,
@@ -40,7 +42,7 @@ from openslob.metrics.quantity import (
     total,
     window_fault,
 )
-from openslob.metrics.waits import db_time_shares, waits_pct
+from openslob.metrics.waits import MIN_SAMPLES, db_time_shares, waits_pct
 from openslob.record.model import Verdict
 
 # Scheduling and short idle gaps take the last 5 % of a host's CPU: no load can use more.
@@ -69,12 +71,14 @@ def limit_found(measurement: Measurement) -> Verdict:
 
     For a run that reached its given rate, the limit is that rate. Otherwise the limit is the first of: the CPU quota of
     the server's control group, if it was used up in most of its periods; a cap on I/O that held the load back for more
-    than half of it (`level_sustained`); the CPU, if it was saturated and the server used it up, or waited for it; think
-    time, if sessions spent more than half of the load outside of operations; storage, if they spent more than half of
-    their time in data I/O or in writing the log; locks, or other instances of a cluster, if they spent it there. The
-    verdict fails when nothing was at its limit, and is unknown when other sessions took their part, when CPU and
-    storage took about as much of the time, or when nothing known is the limit and a figure is missing. The device's
-    busy time tells whether storage's throughput or its latency was the limit.
+    than half of it (`level_sustained`); what is outside of the server, if the client sends the operations, the CPU was
+    not saturated, and the server had a statement for less than half of their time; the CPU, if it was saturated and the
+    server used it up, or waited for it, or a driver on its host did with it; think time, if sessions spent more than
+    half of the load outside of operations; storage, if they spent more than half of their time in data I/O or in
+    writing the log; locks, or other instances of a cluster, if they spent it there. The verdict fails when nothing was
+    at its limit, and is unknown when other sessions took their part, when CPU and storage took about as much of the
+    time, or when nothing known is the limit and a figure is missing. The device's busy time tells whether storage's
+    throughput or its latency was the limit.
 
     That others use the CPU, or that it is busy, limits nothing by itself: niced programs have what is left, and give
     way. The server's threads must have waited for it, which the kernel counts. A session that waits for a CPU after its
@@ -84,7 +88,7 @@ def limit_found(measurement: Measurement) -> Verdict:
     data while the device had hardly any requests did not wait for storage.
     """
     name, shares = "limit_found", db_time_shares(measurement)
-    queued = _cpu_wait_pct(measurement)
+    queued, inside = _cpu_wait_pct(measurement), _in_server_pct(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
     given = is_reached(measurement) and _have_all_rates(measurement)
@@ -99,7 +103,7 @@ def limit_found(measurement: Measurement) -> Verdict:
         "log_pct": shares[WaitClass.LOG].value,
         "lock_pct": shares[WaitClass.LOCK].value,
         **({"cluster_pct": shares[WaitClass.CLUSTER].value} if WaitClass.CLUSTER in shares else {}),
-        **({} if queued.value is None else {"cpu_wait_pct": queued.value}),
+        **_known(cpu_wait_pct=queued.value, in_server_pct=inside),
         "device_busy_pct": busy.value,
         "device_queue": queue.value,
         **quota_figures(measurement),
@@ -107,6 +111,7 @@ def limit_found(measurement: Measurement) -> Verdict:
     waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
     held_back = f"; {said}" if (said := quota_says(measurement)) else ""
     waited += f", for a CPU {_pct(queued)}" if queued.value is not None else ""
+    waited += "" if inside is None else f"; the server had a statement for {inside:.0f} % of the operations' time"
     used = f"CPU {_pct(cpu)} (by the server {_pct(server)}{held_back}), and of DB time: {waited}"
     if disturbed:
         return unknown(name, f"Can't be determined: {BESIDE}, and what limited the test may be their load.", **figures)
@@ -212,12 +217,28 @@ def _mostly_thinks(measurement: Measurement) -> bool:
     return working_s < len(measurement.sessions) * measurement.window.load_seconds * (1 - MAIN_SHARE_PCT / 100)
 
 
+def _known(**figures: float | None) -> dict[str, Shown]:
+    return {name: value for name, value in figures.items() if value is not None}
+
+
+def _in_server_pct(measurement: Measurement) -> float | None:
+    """Return for which share of the operations' time the server had a statement, by samples, in %.
+
+    None unless the client sends the operations, and where samples do not show it.
+    """
+    busy_us, sampled_us = measurement.busy_us, measurement.sampled_us
+    seen = measurement.wait_samples * len(measurement.sessions)
+    if measurement.workload.loop is not Loop.CLIENT or sampled_us is None or seen < MIN_SAMPLES or not busy_us:
+        return None
+    return min(100.0, 100 * sampled_us / busy_us)
+
+
 def _has_waited_elsewhere(measurement: Measurement, shares: dict[WaitClass, Quantity], queue: Quantity) -> bool:
     """Return whether far fewer requests were in the device than sessions that waited for data.
 
     A wait for the log says nothing: many sessions wait for one request, and devices do not count flushes.
     """
-    waited_s = total(measurement, "busy_us") / 1e6 * (shares[WaitClass.DATA_IO].value or 0) / 100
+    waited_s = (db_time_us(measurement).value or 0.0) / 1e6 * (shares[WaitClass.DATA_IO].value or 0) / 100
     if queue.value is None or (shares[WaitClass.LOG].value or 0) > MAIN_SHARE_PCT:
         return False
     return queue.value * measurement.window.load_seconds < LEAST_IN_DEVICE * waited_s
@@ -228,8 +249,10 @@ def _limit(measurement: Measurement, cpu: Quantity, server: Quantity, shares: di
         return CPU_QUOTA
     if _capped_share(measurement) > MAIN_SHARE_PCT / 100:
         return IO_CAP
-    if of_cpu := _limit_by_cpu(measurement, cpu, server, shares):
-        return of_cpu
+    inside = _in_server_pct(measurement)
+    is_outside = inside is not None and inside < MAIN_SHARE_PCT and (cpu.value or 0.0) < SATURATED_PCT
+    if found := CLIENT if is_outside else _limit_by_cpu(measurement, cpu, server, shares):
+        return found
     if _mostly_thinks(measurement):
         return THINK_TIME
     if any((shares[kind].value or 0) > MAIN_SHARE_PCT for kind in (WaitClass.DATA_IO, WaitClass.LOG)):
@@ -246,10 +269,9 @@ def _limit_by_cpu(
     busy, waited = cpu.value or 0.0, _cpu_wait_pct(measurement).value
     if (server.value or 0.0) >= SATURATED_PCT:
         return CPU
-    of_busy = server.times(100).per(cpu, "no CPU was busy").value
-    whose = CPU if of_busy is None or of_busy > MAIN_SHARE_PCT else OTHERS_CPU
+    whose = _whose_cpu(measurement, cpu, server)
     if waited is None:
-        return None if busy < SATURATED_PCT else CPU if whose == CPU else UNKNOWN_WAIT
+        return None if busy < SATURATED_PCT else UNKNOWN_WAIT if whose == OTHERS_CPU else whose
     running = host(measurement, "server_cpu_s").times(1e8).per(db_time_us(measurement), "no DB time").value or 0.0
     on_cpu = min(100.0, running + waited)
     storage = min(100 - on_cpu, sum(shares[kind].value or 0.0 for kind in (WaitClass.DATA_IO, WaitClass.LOG)))
@@ -260,6 +282,17 @@ def _limit_by_cpu(
     if on_cpu < CLEARLY * storage:
         return EITHER
     return UNKNOWN_QUOTA if whose == OTHERS_CPU and measurement.host.group is None else whose
+
+
+def _whose_cpu(measurement: Measurement, cpu: Quantity, server: Quantity) -> str:
+    """Return who used most of the busy CPU: the server, a driver beside it that sent the operations, or others."""
+    of_busy = server.times(100).per(cpu, "no CPU was busy").value
+    if of_busy is None or of_busy > MAIN_SHARE_PCT:
+        return CPU
+    if measurement.workload.loop is not Loop.CLIENT or measurement.elsewhere:
+        return OTHERS_CPU
+    both = server.plus(_of_capacity(measurement, "driver_cpu_s")).times(100).per(cpu, "no CPU was busy").value
+    return CLIENT if both is not None and both > MAIN_SHARE_PCT else OTHERS_CPU
 
 
 def _cpu_wait_pct(measurement: Observed) -> Quantity:

@@ -27,6 +27,7 @@ from openslob.core.histogram import PERCENTILES, Histogram
 from openslob.core.measurement import DriverUse, Measurement, Observed, OtherSessions
 from openslob.core.method import BLOCK_TOLERANCE, OpKind
 from openslob.core.units import is_above, is_below
+from openslob.core.workload import Loop
 from openslob.metrics import METRICS
 from openslob.metrics.cpu import of_processes
 from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct
@@ -51,11 +52,13 @@ def driver_quiet(measurement: Observed) -> Verdict:
 
     Drivers on the server's host take CPU from it together. Each driver's process must have CPU left, and so must its
     host, unless that is the server's, which is judged by other verdicts. None may stand still for so long that its
-    sessions were idle for too long.
+    sessions were idle for too long. In a client loop, a single driver must have CPU left, too: it sends each operation.
     """
     together = _driver_quiet(measurement)
-    if not isinstance(measurement, Measurement) or not measurement.drivers:
+    if not isinstance(measurement, Measurement):
         return together
+    if not measurement.drivers:
+        return _with_own_cpu(measurement, together) if measurement.workload.loop is Loop.CLIENT else together
     sessions = sum(len(each.sessions) for each in measurement.drivers)
     judged = [
         (each, _own(each, measurement.local and not measurement.elsewhere, sessions)) for each in measurement.drivers
@@ -76,6 +79,19 @@ def driver_quiet(measurement: Observed) -> Verdict:
     return holds_or_fails(
         "driver_quiet", together.verdict is Holds.HOLDS, f"{together.why} {own}", **together.figures, **figures
     )
+
+
+def _with_own_cpu(measurement: Measurement, together: Verdict) -> Verdict:
+    """Return the verdict on the only driver of a client loop, whose process must have CPU left."""
+    used_s, seconds = measurement.host.driver_cpu_s, measurement.host.seconds
+    if used_s is None or seconds <= 0:
+        return together
+    own_pct = 100 * used_s / seconds
+    if not is_above(own_pct, MAX_OWN_CPU_PCT, 0):
+        return together
+    why = f"The driver, which sends each operation, used {own_pct:.0f} % of one CPU ({MAX_OWN_CPU_PCT:g} % is allowed)"
+    figures = {**together.figures, "driver_cpu_pct": own_pct}
+    return fails("driver_quiet", f"{why}; --drivers spreads it. {together.why}", **figures)
 
 
 def _own(driver: DriverUse, server_is_here: bool, sessions: int) -> tuple[Holds, str]:

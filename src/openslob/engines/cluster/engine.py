@@ -157,6 +157,9 @@ class ClusterEngine:
 
     def location(self) -> ServerLocation:
         """Return every instance's processes and data, if all are on this host, or on the one that the user names."""
+        if self.host is not None and self.host.hides_processes:
+            why = f"the target has several instances, and {self.host.hides_processes}: whose host it is is not known"
+            raise UsageError(why, "leave --host out")
         if self.server_pid is not None:
             raise UsageError("--server-pid names one process, and the target has several instances", "leave it out")
         for instance in self.instances:

@@ -12,9 +12,10 @@ from pathlib import Path
 import pymysql
 
 from openslob.core.errors import SlobError
-from openslob.core.workload import DataSpec, Workload
+from openslob.core.workload import DataSpec, Loop, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
+from openslob.engines.client_loop import Lookout
 from openslob.engines.common_checks import (
     LOCK_PATIENCE_S,
     await_ended,
@@ -29,6 +30,7 @@ from openslob.engines.flavour import Identity
 from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
 from openslob.engines.mysql import checks, connection_registry, manifest
+from openslob.engines.mysql.client_session import MysqlClientSession
 from openslob.engines.mysql.connection import (
     Connection,
     is_on,
@@ -97,6 +99,7 @@ class MysqlEngine(ServerEngine[Connection]):
         self.names = MysqlNames(self.params.database)
         # The purpose of every connection that was opened, by the server's number of it.
         self._opened: dict[int, str] = {}
+        self._lookout = Lookout()
         self._override = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
     def connect(self, purpose: str, watch: Watch) -> Connection:
@@ -249,13 +252,14 @@ class MysqlEngine(ServerEngine[Connection]):
             connection_registry.enter(connection, self.names, purpose)
 
     def install(self, workload: Workload) -> None:
+        """Create the work loop; of the client loop, only the table of connections."""
         require_shared(workload, checks.NO_LOCAL_PATH)
         with self.querying("can't install the work loop", "install") as connection:
             identity = query(connection, statement("facts", "identity"))[0]
             value_bytes = layout_of(identity["block_size"]).value_bytes
             in_cluster = is_on(connection, "wsrep_on")
             connection_registry.make(connection, self.names)
-            for schema, part in procedures_of(workload):
+            for schema, part in procedures_of(workload) if workload.loop is Loop.SERVER else ():
                 routine = self.names.procedure(schema, part.number)
                 query(connection, statement("schema", "drop_routine", routine=routine))
                 of_class = (part.workload, value_bytes, in_cluster, part.number, workload.total_sessions)
@@ -274,6 +278,8 @@ class MysqlEngine(ServerEngine[Connection]):
         self._opened[thread_id(connection)] = f"session {plan.number}"
         with close_on_failure(connection), report_as(f"session {plan.number} can't be opened"):
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
+        if plan.workload.loop is Loop.CLIENT:
+            return MysqlClientSession(connection, self.params, self.names, plan, self._lookout)
         return MysqlSession(connection, self.params, self.names, plan)
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlCounters:

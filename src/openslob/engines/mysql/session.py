@@ -38,13 +38,13 @@ from openslob.engines.sql import read_statements
 
 # The random generator's state is two numbers below 2^30 - 1. It is weak: neighbouring states give neighbouring keys
 # at first, so seeds are spread by odd constants (Knuth's multiplicative hashing).
-_SEED_LIMIT = 0x3FFFFFFF
+SEED_LIMIT = 0x3FFFFFFF
 _SPREAD = (2654435761, 2246822519)
 
 
 def seeds(session_seed: int) -> dict[str, int]:
     """Return the first state of the random generator in a session."""
-    first, second = ((session_seed + 1) * spread % 2**32 % _SEED_LIMIT for spread in _SPREAD)
+    first, second = ((session_seed + 1) * spread % 2**32 % SEED_LIMIT for spread in _SPREAD)
     return {"first": first, "second": second}
 
 
@@ -78,17 +78,22 @@ class MysqlSession(ConnectionOwner[Connection]):
     def prepare(self) -> None:
         """Set the session up, run one operation of each kind to fill caches, then set the seed."""
         with report_as(f"session {self._plan.number} was lost"):
-            statements = read_statements(PACKAGE, "session")
-            query(self._connection, statements["memory"])
-            for change in of_sessions(self._plan.settings):
-                self._set[change.name] = set_in_session(self._connection, change.name, change.value)
-            for name in ("own", "isolation", "patience", "clock", "plan"):
-                query(self._connection, statements[name])
-            self._run_calls_once()
+            self._set_up()
             for shares in shares_by_kind(self._plan.workload):
                 self._execute(self._compose_call({**shares, "interval_us": 0}), ONE_BEFORE_ALL, paced=False)
             self._resume_us = 0
-            query(self._connection, statements["seed"], seeds(session_seed(self._plan)))
+            seed = read_statements(PACKAGE, "session")["seed"]
+            query(self._connection, seed, seeds(session_seed(self._plan)))
+
+    def _set_up(self) -> None:
+        """Give the session its settings: those of the run, and what its statements rely on."""
+        statements = read_statements(PACKAGE, "session")
+        query(self._connection, statements["memory"])
+        for change in of_sessions(self._plan.settings):
+            self._set[change.name] = set_in_session(self._connection, change.name, change.value)
+        for name in ("own", "isolation", "patience", "clock", "plan"):
+            query(self._connection, statements[name])
+        self._run_calls_once()
 
     def _run_calls_once(self) -> None:
         try:

@@ -96,7 +96,7 @@ def _in_loop(kind: OpKind, names: MysqlNames, schema: int, workload: Workload, v
     """Return a statement of the loop with the procedure's variables in it."""
     variables = {"first_key": "first_key", "last_key": "last_key", "rows": "update_work_unit"}
     assignments = _assignments(workload, "fresh", value_bytes)
-    return _statement(kind, names, schema, into="INTO found_rows", assignments=assignments, **variables)
+    return compose_statement(kind, names, schema, into="INTO found_rows", assignments=assignments, **variables)
 
 
 def _assignments(workload: Workload, values: str, value_bytes: int) -> str:
@@ -104,7 +104,8 @@ def _assignments(workload: Workload, values: str, value_bytes: int) -> str:
     return ", ".join(f"{name} = SUBSTR({values}, {1 + n * value_bytes}, {value_bytes})" for n, name in columns)
 
 
-def _statement(kind: OpKind, names: MysqlNames, schema: int, **parts: str) -> str:
+def compose_statement(kind: OpKind, names: MysqlNames, schema: int, **parts: str) -> str:
+    """Return a statement of the loop with these ``parts`` in place of its placeholders."""
     table = names.cf2(schema) if kind is OpKind.SCAN else names.cf1(schema)
     return statement("slice", kind.value, table=table, **parts)
 
@@ -119,7 +120,7 @@ def explain(
     plans = {}
     range_of_keys = {"first_key": "1", "last_key": "64", "rows": "64"}
     for kind in explained_kinds(workload):
-        text = _statement(
+        text = compose_statement(
             kind, names, schema, into="", assignments=_assignments(workload, "''", value_bytes), **range_of_keys
         )
         row = _plan_of(connection, kind, text)

@@ -100,6 +100,9 @@ class OracleEngine(ServerEngine[Connection]):
         return replace(facts, experimental=_EXPERIMENTAL, settings=settings, clock_us=clock_us)
 
     def location(self) -> ServerLocation:
+        if self.host and self.host.hides_processes:
+            why = "which devices of another host have Oracle's files is not known yet"
+            return ServerLocation(None, (), self.host.hides_processes, (), self.host.where, why)
         if self.host:
             return ServerLocation.unknown(f"which processes of {self.host.where} are the instance's is not known yet")
         with self.querying() as connection:

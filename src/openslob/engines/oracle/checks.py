@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from openslob.core.units import GIB, KIB, MIB, format_bytes
-from openslob.core.workload import CommitMode, Mode, RedoStress, Workload
+from openslob.core.workload import CommitMode, Loop, Mode, RedoStress, Workload
 from openslob.engines import common_checks
 from openslob.engines.capabilities import Capability, find_lacking
 from openslob.engines.common_checks import BadSetting, check_path, check_settings
@@ -24,7 +24,7 @@ from openslob.engines.oracle.server_facts import (
     Survey,
     no_tablespace,
 )
-from openslob.engines.oracle.slice_procedure import NO_LOCAL_PATH
+from openslob.engines.oracle.slice_procedure import NO_CLIENT_LOOP, NO_LOCAL_PATH
 from openslob.engines.oracle.tables import tables_of
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.oracle.versions import EVENT_HISTOGRAM, OLDEST, OLDEST_THIN, SLEEP_FOR_ALL, own_view
@@ -102,6 +102,7 @@ def _find_all(
     state: Callable[[], DataState | None],
 ) -> Iterator[Finding]:
     yield from check_path(workload, NO_LOCAL_PATH)
+    yield from [NO_CLIENT_LOOP] if workload.loop is Loop.CLIENT else []
     yield from _check_server(survey, params, facts)
     yield from _check_rights(survey)
     yield from find_refused(survey.connection, workload)

@@ -67,6 +67,9 @@ NO_LOCAL_PATH = Finding(
     "set BLOCK_PATH=shared",
     blocking=True,
 )
+NO_CLIENT_LOOP = Finding(
+    "loop", "LOOP=client: of Oracle, only the server runs the work loop", "set LOOP=server", blocking=True
+)
 
 
 def compose_slice(

@@ -16,9 +16,10 @@ from psycopg import conninfo
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import redact_url
-from openslob.core.workload import DataSpec, Workload
+from openslob.core.workload import DataSpec, Loop, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
+from openslob.engines.client_loop import Lookout
 from openslob.engines.common_checks import (
     LOCK_PATIENCE_S,
     await_ended,
@@ -34,6 +35,7 @@ from openslob.engines.manifest import LoadManifest
 from openslob.engines.patience import PROBE_S, Watch, Work, close_on_failure
 from openslob.engines.peer_process import take_named_process
 from openslob.engines.postgresql import checks, manifest
+from openslob.engines.postgresql.client_session import PostgresClientSession
 from openslob.engines.postgresql.connection import (
     PACKAGE,
     Connection,
@@ -113,6 +115,7 @@ class PostgresEngine(ServerEngine[Connection]):
 
     def __init__(self, url: str) -> None:
         self._own_work = OwnWork()
+        self._lookout = Lookout()
         # Given to the server with each connection, where a time limit would end it before it can be set.
         self._options: frozenset[str] = frozenset()
         self._version = 0
@@ -292,6 +295,9 @@ class PostgresEngine(ServerEngine[Connection]):
             time.sleep(LOCK_PATIENCE_S / 20)
 
     def install(self, workload: Workload) -> None:
+        """Create the work loop; the client loop has none in the server."""
+        if workload.loop is Loop.CLIENT:
+            return
         with self.querying("can't install the work loop", "install") as connection:
             install(connection, self.names, workload)
 
@@ -303,7 +309,12 @@ class PostgresEngine(ServerEngine[Connection]):
     def open_session(self, plan: SessionPlan) -> PostgresSession:
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
-        return self._lift_limits(lambda: PostgresSession(self._connect_session(plan), self.names, plan))
+        return self._lift_limits(lambda: self._make_session(self._connect_session(plan), plan))
+
+    def _make_session(self, connection: PatientPsycopg, plan: SessionPlan) -> PostgresSession:
+        if plan.workload.loop is Loop.CLIENT:
+            return PostgresClientSession(connection, self.names, plan, self._lookout)
+        return PostgresSession(connection, self.names, plan)
 
     def _connect_session(self, plan: SessionPlan) -> PatientPsycopg:
         connection = self._connect(f"run/{plan.tag}")

@@ -16,13 +16,14 @@ from psycopg.rows import dict_row
 
 from openslob.core.errors import SlobError
 from openslob.core.units import format_bytes
-from openslob.core.workload import Workload
+from openslob.core.workload import Loop, Workload
 from openslob.engines import common_checks
 from openslob.engines.base import SessionPlan
 from openslob.engines.capabilities import Capability, find_lacking
 from openslob.engines.common_checks import BadSetting
 from openslob.engines.facts import READ_ONLY_FINDING, RIGHTS, DataState, Finding, ServerFacts
 from openslob.engines.postgresql import local_path, manifest
+from openslob.engines.postgresql.client_statements import PostgresStatements
 from openslob.engines.postgresql.connection import PACKAGE, REMEDY, Connection, Pooling, backend_pid, statement, why_not
 from openslob.engines.postgresql.errors import explain_error
 from openslob.engines.postgresql.libpq_statement import PlainStatement
@@ -272,7 +273,16 @@ def _try_load(connection: Connection, names: PostgresNames, plan: SessionPlan) -
 
 
 def _try_run(connection: Connection, names: PostgresNames, plan: SessionPlan) -> None:
-    """Do what a run does: install the work loop, plan its statements, and call it without time for an operation."""
+    """Do what a run does: install the work loop, plan its statements, and call it without time for an operation.
+
+    Of the client loop, prepare and plan its statements.
+    """
+    if plan.workload.loop is Loop.CLIENT:
+        connection.execute(read_sql(PACKAGE, "session"))
+        statements = PostgresStatements(connection, names, plan)
+        statements.prepare()
+        statements.explain()
+        return
     install(connection, names, plan.workload)
     connection.execute(read_sql(PACKAGE, "session"))
     explain(connection, names, plan.schema, plan.workload)

@@ -10,7 +10,8 @@ from openslob.core.host import OtherHost
 from openslob.engines import peer_process
 from openslob.engines.facts import ServerLocation
 from openslob.engines.peer_process import UnprovedError, find_holder, find_listener, is_unix
-from openslob.engines.postgresql.connection import Connection
+from openslob.engines.postgresql.connection import PACKAGE, Connection
+from openslob.engines.sql import read_statements
 
 
 def locate(connection: Connection) -> ServerLocation:
@@ -21,7 +22,15 @@ def locate(connection: Connection) -> ServerLocation:
 
 def locate_on(host: OtherHost, connection: Connection, named: int | None) -> ServerLocation:
     """Return the postmaster on another host, and its data directory, as far as the user there may see them."""
-    return peer_process.locate_elsewhere(host, lambda: _postmaster_on(host, connection), named)
+    return peer_process.locate_elsewhere(
+        host, lambda: _postmaster_on(host, connection), named, lambda: _name_directory(connection)
+    )
+
+
+def _name_directory(connection: Connection) -> str:
+    """Return the setting data_directory; empty if this role may not read it."""
+    row = connection.execute(read_statements(PACKAGE, "facts")["data_directory"]).fetchone()
+    return str(row[0]) if row else ""
 
 
 def _postmaster_on(host: OtherHost, connection: Connection) -> int:
@@ -40,7 +49,7 @@ def with_tables_in(location: ServerLocation, tablespaces: Sequence[str]) -> Serv
     if location.data_directory is None or not tablespaces:
         return location
     if len(tablespaces) > 1:
-        return replace(location, data_directories=(), why_unknown="the test tables lie in several tablespaces")
+        return location.without_device("the test tables lie in several tablespaces")
     return replace(location, data_directories=(location.data_directory / tablespaces[0],))
 
 

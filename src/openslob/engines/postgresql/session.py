@@ -35,6 +35,11 @@ _SEED_STEPS = 1_000_003
 _COMMIT_SETTING = {CommitMode.WAIT: "on", CommitMode.NOWAIT: "off"}
 
 
+def seed_of(plan: SessionPlan) -> float:
+    """Return the seed of a session's random generator, as setseed() takes it."""
+    return session_seed(plan) % _SEED_STEPS / _SEED_STEPS
+
+
 class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
     """A session of the work loop. Its connection is in autocommit mode: the procedure commits by itself."""
 
@@ -45,7 +50,7 @@ class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
         self._names = names
         self._plan = plan
         self._parameters = slice_parameters(plan)
-        self._call = self._compose_call({})
+        self._call: PlainStatement | None = None
         self._resume_us = 0
         self._set: dict[str, str] = {}
 
@@ -62,18 +67,22 @@ class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
     def prepare(self) -> None:
         """Set the session up, run one operation of each kind to build plans and caches, then set the seed."""
         with self._guard():
-            for change in of_sessions(self._plan.settings):
-                self._set[change.name] = set_in_session(self._connection, change.name, change.value)
-            override_defaults(self._connection)
-            self._connection.execute(read_sql(PACKAGE, "session"))
-            commit = _COMMIT_SETTING.get(self._plan.workload.commit_mode)
-            if commit:
-                self._connection.execute(sql.SQL("SET synchronous_commit = {}").format(sql.Literal(commit)))
+            self._set_up()
             for shares in shares_by_kind(self._plan.workload):
                 self._execute(self._compose_call(shares), ONE_BEFORE_ALL)
             self._resume_us = 0
-            seed = session_seed(self._plan) % _SEED_STEPS
-            self._connection.execute("SELECT setseed(%s)", (seed / _SEED_STEPS,))
+            self._connection.execute("SELECT setseed(%s)", (seed_of(self._plan),))
+            self._call = self._compose_call({})
+
+    def _set_up(self) -> None:
+        """Give the session its settings: those of the run, and what the plans of its statements rely on."""
+        for change in of_sessions(self._plan.settings):
+            self._set[change.name] = set_in_session(self._connection, change.name, change.value)
+        override_defaults(self._connection)
+        self._connection.execute(read_sql(PACKAGE, "session"))
+        commit = _COMMIT_SETTING.get(self._plan.workload.commit_mode)
+        if commit:
+            self._connection.execute(sql.SQL("SET synchronous_commit = {}").format(sql.Literal(commit)))
 
     def plans(self) -> dict[str, str]:
         """Return the generic plans of the loop's statements, under this session's settings."""
@@ -86,7 +95,7 @@ class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         with self._guard():
-            return self._execute(self._call, order)
+            return self._execute(self._call or self._compose_call({}), order)
 
     def _execute(self, call: PlainStatement, order: SliceRequest) -> SliceResult:
         parameters = (

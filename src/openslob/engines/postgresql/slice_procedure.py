@@ -6,7 +6,7 @@ The stop signal is an advisory lock that is held exclusively when the sessions m
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg
@@ -129,15 +129,26 @@ def _compose_paced(name: str, names: PostgresNames) -> sql.Composed:
 def _in_loop(kind: OpKind, names: PostgresNames, schema: int, workload: Workload) -> sql.Composed:
     """Return a statement of the loop with the procedure's variables in it."""
     rows = "update_work_unit" if kind is OpKind.UPDATE else "work_unit"
-    return _statement(kind, names, schema, workload, into="INTO found_rows", key="key", rows=rows, values="fresh")
+    return compose_statement(
+        kind, names, schema, workload, into="INTO found_rows", key="key", rows=rows, value="fresh[{}]".format
+    )
 
 
-def _statement(
-    kind: OpKind, names: PostgresNames, schema: int, workload: Workload, *, into: str, key: str, rows: str, values: str
+def compose_statement(
+    kind: OpKind,
+    names: PostgresNames,
+    schema: int,
+    workload: Workload,
+    *,
+    into: str,
+    key: str,
+    rows: str,
+    value: Callable[[int], str],
 ) -> sql.Composed:
+    """Return a statement of the loop; ``value`` returns what an update writes into its columns, which count from 1."""
     tables = tables_on_path(names, workload)
     assignments = [
-        sql.SQL("{} = {}[{}]").format(sql.Identifier(column), sql.SQL(values), sql.Literal(number))
+        sql.SQL("{} = {}").format(sql.Identifier(column), sql.SQL(value(number)))
         for number, column in enumerate(written_columns(workload), start=1)
     ]
     return _part("slice", kind.value).format(
@@ -159,12 +170,19 @@ def explain(
     """
     plans = {}
     for kind in explained_kinds(workload):
-        statement = _statement(kind, names, schema, workload, into="", key="$1", rows="$2", values="$3")
-        plan = plans[kind.value] = _plan_of(connection, statement)
-        if kind is not OpKind.SCAN and "Index Scan using" not in plan:
-            remedy = "check that no setting of the role or database forbids index scans"
-            raise plan_refused(kind, plan.splitlines()[-1], remedy)
+        statement = compose_statement(
+            kind, names, schema, workload, into="", key="$1", rows="$2", value="$3[{}]".format
+        )
+        plans[kind.value] = require_index(kind, _plan_of(connection, statement))
     return plans
+
+
+def require_index(kind: OpKind, plan: str) -> str:
+    """Return the plan. SlobError for a statement that would not read block by block through the index, but must."""
+    if kind is not OpKind.SCAN and "Index Scan using" not in plan:
+        remedy = "check that no setting of the role or database forbids index scans"
+        raise plan_refused(kind, plan.splitlines()[-1], remedy)
+    return plan
 
 
 def _plan_of(connection: psycopg.Connection[Any], statement: sql.Composed) -> str:

@@ -47,6 +47,7 @@ def set_host_facts(builder: RecordBuilder, samplers: Samplers, limits: SeenLimit
     Return what the host counted with the parts of the server's CPU.
     """
     by_kind = None
+    host = samplers.bound_cpu(host)
     try:
         by_kind = samplers.cpu_by_kind(host.server_cpu_s)
     except SlobError as error:

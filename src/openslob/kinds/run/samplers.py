@@ -33,6 +33,7 @@ from openslob.host.processes import Tasks
 from openslob.host.sampler import UNATTRIBUTED, OsReader, Ticker, cpu_by_kind
 from openslob.host.this_host import HERE
 from openslob.kinds.run.closing import ClosingReadings
+from openslob.metrics.cpu import is_busy
 from openslob.record.model import READER
 
 COUNTER_INTERVAL_S = 1.0
@@ -76,6 +77,7 @@ class Samplers:
         # Whether the host's figures are those of the server's host.
         self.local = location.is_known
         self._host: Host = (engine.host if location.host else None) or HERE
+        self._hides = engine.host.hides_processes if location.host and engine.host else ""
         self._counters = engine.open_counters(scope)
         self._waits = engine.open_waits(scope)
         own = [*self._counters.backend_ids(), *self._waits.backend_ids()]
@@ -87,6 +89,7 @@ class Samplers:
             location.why_unknown or SAME_HOST,
             cpu_alone,
             self._host,
+            location.why_no_device,
         )
         # How long the counters take to be read at least, once `server_clock_offset_ns` has done so, and how far apart
         # readings of another host must be, once `find_price` has tried it.
@@ -132,10 +135,10 @@ class Samplers:
         return replace(after, counters=self._counters.settle(before.counters, after.counters))
 
     def _read_end(self) -> SystemReading:
-        counters = self._count()
+        counters, counted_ns = self._count(), time.monotonic_ns()
         # A reading under way may still wait for another host; then it is over.
         self._ticker.stop()
-        host = self._os.read()
+        host = replace(self._os.read(), begun_ns=counted_ns)
         self._tasks_at_end = self._os.tasks()
         return SystemReading(counters, host)
 
@@ -201,6 +204,14 @@ class Samplers:
     def sample(self) -> Activity:
         """Return what the server's sessions are doing at this moment."""
         return self._waits.sample()
+
+    def bound_cpu(self, host: HostDelta) -> HostDelta:
+        """Return what the host counted; where it shows no processes, with the most that the server's CPU can be."""
+        if not self._hides or host.cpu is None or not host.seconds:
+            return host
+        busy = sum(seconds for kind, seconds in host.cpu.items() if is_busy(kind)) / host.seconds
+        most = f"DB CPU was {busy:.2f} s per s at most, what all of the host was busy"
+        return replace(host, unknown={**host.unknown, "server_cpu_s": f"{self._hides}: {most}"})
 
     def engine_delta(self, before: SystemReading, after: SystemReading) -> EngineDelta:
         """Return what the engine counted between two readings."""

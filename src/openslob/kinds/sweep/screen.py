@@ -11,6 +11,8 @@ from openslob.analyze.curves.series import ONE_LINE, PHYSICAL, RESPONSE_LATENCY,
 from openslob.analyze.limits import OTHERS_CPU
 from openslob.analyze.verdict_registry import Severity, gravest
 from openslob.core.places import server_of
+from openslob.core.session_classes import parse_classes
+from openslob.core.workload import CLASSES
 from openslob.kinds.sweep.record import PointState, SweepRecord
 from openslob.record.model import RunRecord, Status, Verdict
 from openslob.record.varied import Value, is_setting
@@ -73,7 +75,9 @@ def _subject(record: SweepRecord, runs: Sequence[RunRecord]) -> str:
     sizes = {(run.engine.get("data_bytes"), run.engine.get("cache_bytes")) for run in runs}
     data, cache = next(iter(sizes)) if len(sizes) == 1 else (None, None)
     sized = f", {size(data)} in a cache of {size(cache)}" if data and cache else ""
-    names = [name if is_setting(name) else name.replace("_", " ") for name in (*record.server_grid, *record.grid)]
+    varied = (*record.server_grid, *record.grid)
+    names = [name if is_setting(name) else name.replace("_", " ") for name in varied if name != CLASSES]
+    names += parse_classes(record.grid[CLASSES][0]) if CLASSES in record.grid else []
     varied = f": {' × '.join(names)}" if names else ""
     return f"{who} on {server_of(record.target)}{varied}{sized}"
 

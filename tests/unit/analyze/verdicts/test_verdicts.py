@@ -66,6 +66,9 @@ HALF_REACHED = made.host(server_read_bytes=0.5 * READ_BYTES)
 NO_PROCESS_IO = {"server_read_bytes": None}
 STAGES = {"Stage:executing": 900, "Commit:log write and flush": 100}
 LOG_WAITS = {"IO:WalSync": 400, "LWLock:WALWrite": 300, "CPU": 300}
+FEW_AT_WORK = {"IO:DataFileRead": 250, "CPU": 50}
+CLIENT_LOOP = {"workload": made.workload(loop="client")}
+IN_THE_DRIVER = CLIENT_LOOP | {"waits": FEW_AT_WORK}
 THINKS = made.workload(think_tm_frequency=10, think_tm_min=1, think_tm_max=2)
 IDLERS = [made.session(busy_us=0.4e6 * made.SECONDS)] * made.SESSIONS
 UNFRAMED = EngineDelta(unknown={"*": "the clock was set"})
@@ -344,6 +347,11 @@ CASES = [
     ("limit_found", HOLDS, {"host": made.host(device=NEARLY_IDLE_DEVICE), "waits": LOG_WAITS}, "Storage was the limit"),
     ("limit_found", FAILS, {"sessions": sessions(idle_us=30e6)}, "The sessions were idle 6 % of the time, which"),
     ("limit_found", HOLDS, {"sessions": sessions(idle_us=30e6), "schedule": made.schedule()}, "Not limited: the run"),
+    # The server had their statements for a fifth of the operations' time, and waited for data then.
+    ("limit_found", HOLDS, IN_THE_DRIVER, "the driver, protocol or network, not storage"),
+    ("limit_found", HOLDS, IN_THE_DRIVER, "the server had a statement for 21 % of the operations' time"),
+    ("limit_found", HOLDS, CLIENT_LOOP, "Storage was the limit"),
+    ("limit_found", HOLDS, {"waits": FEW_AT_WORK}, "Storage was the limit"),
     # Mostly waiting for the log while they work, but most of the time they think.
     ("limit_found", HOLDS, {"workload": THINKS, "sessions": IDLERS, "waits": LOG_WAITS}, "the think time, not storage"),
     ("limit_found", HOLDS, {"workload": THINKS, "waits": LOG_WAITS}, "Storage was the limit"),
@@ -365,6 +373,10 @@ CASES = [
     # 432 s of DB time: others had most of the CPU, and the server waited for it for most of that, hardly, or as long as
     # for storage; or nobody knows.
     ("limit_found", HOLDS, queued(260.0), "The limit was the CPU that others used, not storage"),
+    # Server and driver of a client loop, which used a third each; in the server's loop the driver is another program.
+    ("limit_found", HOLDS, queued(260.0, driver_cpu_s=20.0) | CLIENT_LOOP, "the driver, protocol or network, not"),
+    ("limit_found", HOLDS, queued(260.0) | CLIENT_LOOP, "The limit was the CPU that others used, not storage"),
+    ("limit_found", HOLDS, queued(260.0, driver_cpu_s=20.0), "The limit was the CPU that others used, not storage"),
     ("limit_found", HOLDS, queued(10.0), "Storage was the limit: CPU 98 % (by the server 33 %), and of DB time: data"),
     ("limit_found", HOLDS, queued(100.0), "log writes 8 %, locks 2 %, for a CPU 23 %"),
     ("limit_found", UNKNOWN, queued(180.0), "waited for a CPU and for storage for about as long"),

@@ -126,6 +126,7 @@ BLOCKS, SPOILS, KNOW = (True, False), (False, True), (False, False)
         (Server(), Workload(schemas=2, scale="1G", target_ops=1000), "pacing", SPOILS, "use 10 sessions or more"),
         (Server(), Workload(schemas=2, scale="1G", target_iops=64000), "pacing", SPOILS, "use 10 sessions or more"),
         (Server(), Workload(block_path="local"), "block path", BLOCKS, "BLOCK_PATH=shared"),
+        (Server(), Workload(loop="client"), "loop", BLOCKS, "LOOP=server"),
         (Server(refused=("plsql_code_type",)), WORK, "PLSQL_CODE_TYPE", SPOILS, "take it into account"),
         (Server(ignored=("plsql_code_type",)), WORK, "PLSQL_CODE_TYPE", SPOILS, "take it into account"),
         (Server(refused=("plsql_optimize_level",)), WORK, "PLSQL_OPTIMIZE_LEVEL", SPOILS, "take it into account"),

@@ -178,7 +178,7 @@ class Elsewhere:
     """An engine whose server is on another host, and counts nothing."""
 
     data_directory, data_directories, processes, others = None, (), None, ()
-    is_known, why_unknown = False, "no server here"
+    is_known, why_unknown, why_no_device = False, "no server here", ""
     host: Any = ""
 
     def location(self):

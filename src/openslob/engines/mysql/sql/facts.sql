@@ -48,6 +48,10 @@ SELECT CONNECTION_ID() AS number, @@version AS told_by
 -- Result: address of this connection's client, HOST:PORT by TCP.
 SELECT HOST AS address FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()
 
+-- name: data_directory
+-- Result: place, the data directory as the server names it.
+SELECT @@datadir AS place
+
 -- name: stored_name
 -- Result: name, as the server stores it.
 SELECT IF(@@lower_case_table_names = 1, LOWER(%(database)s), %(database)s) AS name

@@ -27,6 +27,10 @@ SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn
        CASE WHEN pg_is_in_recovery()
             THEN extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8 END AS said_s
 
+-- name: data_directory
+-- Result: place, the data directory as the server names it. No row for a role that may not read it.
+SELECT setting AS place FROM pg_settings WHERE name = 'data_directory'
+
 -- name: tablespaces
 -- Parameters: schema. Result: directory of each tablespace that holds test tables or their indexes; empty for the data
 -- directory itself. No row without tables.

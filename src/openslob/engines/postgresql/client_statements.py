@@ -1,0 +1,132 @@
+"""The statements of a session of the client loop, by calls of libpq itself: they are prepared once, under names.
+
+They are those of the work loop's procedure, with its parameters as those of the statement.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGresult
+
+from openslob.core.method import OpKind
+from openslob.engines.base import SessionPlan
+from openslob.engines.client_loop import Look
+from openslob.engines.postgresql.connection import PROMPT_SINCE
+from openslob.engines.postgresql.names import PostgresNames
+from openslob.engines.postgresql.page_layout import column_bytes
+from openslob.engines.postgresql.slice_procedure import PACKAGE, STOP_KEY, compose_statement, require_index
+from openslob.engines.slice_io import explained_kinds, written_columns
+from openslob.engines.sql import read_statements
+
+# The numbers of types in the server's catalogue: bigint and text.
+_BIGINT, _TEXT = 20, 25
+_TRUE = b"t"
+_Send = Callable[[Sequence[bytes]], PGresult]
+
+
+class PostgresStatements:
+    """Implements `openslob.engines.client_loop.Statements`; nothing is refused that could be sent again."""
+
+    conflicts = 0
+
+    def __init__(self, connection: psycopg.Connection[Any], names: PostgresNames, plan: SessionPlan) -> None:
+        self._connection = connection
+        self._names = names
+        self._plan = plan
+        self._columns = len(written_columns(plan.workload))
+        self._value_bytes = column_bytes(plan.block_size)
+        own = read_statements(PACKAGE, "client_loop")
+        self._look, self._publish = own["look"].encode(), own["publish"].encode()
+        self._publishes = connection.info.server_version >= PROMPT_SINCE
+        # By kind: how to send it to the session's own tables, and to those of schema 1.
+        self._send: dict[OpKind, tuple[_Send, _Send]] = {}
+
+    def prepare(self) -> None:
+        """Prepare the statements of all kinds of operation that the workload has."""
+        for kind in explained_kinds(self._plan.workload):
+            names = [f"slob_{kind.value}".encode(), f"slob_{kind.value}_hot".encode()]
+            schemas = (self._plan.schema, 1 if self._plan.workload.hot_schema_frequency else self._plan.schema)
+            for name, schema in zip(names, schemas, strict=True):
+                text = self._compose(kind, schema).as_bytes(self._connection)
+                prepared = self._connection.pgconn.prepare(name, text, self._types(kind))
+                _require(prepared, ExecStatus.COMMAND_OK)
+            cold, hot = (partial(self._connection.pgconn.exec_prepared, name) for name in names)
+            self._send[kind] = (cold, hot)
+
+    def _compose(self, kind: OpKind, schema: int) -> sql.Composed:
+        """Return a statement with its parameters: the first key, then the values to write."""
+        load = self._plan.workload
+        rows = load.rows_per_update if kind is OpKind.UPDATE else load.work_unit
+        return compose_statement(
+            kind, self._names, schema, load, into="", key="$1", rows=str(rows), value=self._parameter_of
+        )
+
+    def _parameter_of(self, column: int) -> str:
+        """Return the parameter that a column is set to: a constant fill has one value for all."""
+        return f"${column + 1}" if self._plan.workload.obfuscate_columns else "$2"
+
+    def _types(self, kind: OpKind) -> Sequence[int]:
+        values = self._columns if self._plan.workload.obfuscate_columns else 1
+        return {OpKind.SELECT: [_BIGINT], OpKind.UPDATE: [_BIGINT, *[_TEXT] * values], OpKind.SCAN: []}[kind]
+
+    def explain(self) -> dict[str, str]:
+        """Return the plan of each prepared statement by kind. SlobError for one that does not read by the index."""
+        text, plans = read_statements(PACKAGE, "client_loop")["explain"], dict[str, str]()
+        for kind in explained_kinds(self._plan.workload):
+            values = [sql.SQL("1"), *[sql.SQL("''")] * (len(self._types(kind)) - 1)] if self._types(kind) else []
+            arguments = sql.SQL("({})").format(sql.SQL(", ").join(values)) if values else sql.SQL("")
+            name = sql.Identifier(f"slob_{kind.value}")
+            rows = self._connection.execute(sql.SQL(text).format(name=name, values=arguments)).fetchall()
+            plans[kind.value] = require_index(kind, "\n".join(row[0] for row in rows))
+        return plans
+
+    def select(self, hot: bool, key: int) -> int:
+        return _count(self._send[OpKind.SELECT][hot]([b"%d" % key]))
+
+    def scan(self, hot: bool) -> int:
+        return _count(self._send[OpKind.SCAN][hot]([]))
+
+    def update(self, hot: bool, key: int, number: int) -> int:
+        result = self._send[OpKind.UPDATE][hot]([b"%d" % key, *self._values(number)])
+        _require(result, ExecStatus.COMMAND_OK)
+        return result.command_tuples or 0
+
+    def _values(self, number: int) -> Iterator[bytes]:
+        """Yield what an update writes, as slice.sql makes it of the session's tag and the operation's number."""
+        tag, length = self._plan.tag, self._value_bytes
+        if not self._plan.workload.obfuscate_columns:
+            yield f"{number}{tag}".encode()[:length].ljust(length, b"x")
+            return
+        for column in range(1, self._columns + 1):
+            parts = (hashlib.sha512(f"{tag}/{number}/{column}/{part}".encode()).digest() for part in "ab")
+            yield base64.b64encode(b"".join(parts))[:length]
+
+    def look(self) -> Look:
+        result = self._connection.pgconn.exec_params(self._look, [b"%d" % STOP_KEY])
+        _require(result, ExecStatus.TUPLES_OK)
+        return Look(int(result.get_value(0, 0) or 0) * 1000, result.get_value(0, 1) != _TRUE)
+
+    def publish(self) -> None:
+        if self._publishes:
+            _require(self._connection.pgconn.exec_params(self._publish, []), ExecStatus.TUPLES_OK)
+
+
+def _count(result: PGresult) -> int:
+    """Return the number that is the result."""
+    _require(result, ExecStatus.TUPLES_OK)
+    return int(result.get_value(0, 0) or 0)
+
+
+def _require(result: PGresult, status: ExecStatus) -> None:
+    """Raise psycopg.Error unless the statement ended with this status."""
+    if result.status != status:
+        raise error_from_result(result)
