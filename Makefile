@@ -34,7 +34,9 @@ format: $(VENV)/.ready
 
 # The documentation as a site that needs no network, in site/; any warning fails.
 docs: $(VENV)/.ready
-	OPENSLOB_GALLERY=1 NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+	$(VENV)/bin/python tools/site_pages.py site-pages --gallery
+	$(VENV)/bin/zensical build --clean --strict --config-file site-pages/mkdocs.yml
+	rm -rf site && mv site-pages/site site
 
 # The pictures of README and the documentation and the records of its gallery, from undisturbed runs on this host.
 pictures: $(VENV)/.ready

@@ -1,25 +1,26 @@
-"""Pages of the documentation site that are made from the code, and links that lead out of docs/ (a hook of mkdocs).
+#!/usr/bin/env python3
+"""Write the pages of the documentation site into a folder, with the configuration of the program that builds it.
 
-`mkdocs.yml` names this file. The reference of commands and verdicts is made at each build, so that it needs no copy in
-the repository; pages of other folders (`ELSEWHERE`) are taken into the site. A link to a file that the site has not
-becomes plain text: the site must work without the repository and without a network.
+Usage: tools/site_pages.py FOLDER [--gallery]
+
+The reference of commands, verdicts and Python is made from the code, so that it needs no copy in the repository; pages
+of other folders (`ELSEWHERE`) are taken into the site. A link to a file that the site has not becomes plain text: the
+site must work without the repository and without a network. With ``--gallery`` the example reports are drawn, too.
 """
 
 from __future__ import annotations
 
-import os
 import os.path
 import re
 import runpy
+import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import getdoc
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import typer
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
 
 import openslob
 from openslob.analyze.verdicts import VERDICTS
@@ -61,32 +62,34 @@ What `slob report` writes: one HTML file each, which needs no network. Each is o
 two cores: their bundles are in `bench/gallery`, and `slob verify` checks them. [Pictures and reports](pictures.md)
 explains how to read them.
 """
-# `make docs` sets it: reports take some seconds to draw, and are large.
-_WITH_GALLERY = "OPENSLOB_GALLERY"
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages and those of other folders."""
+def write_site(folder: Path, *, gallery: bool = False) -> None:
+    """Write configuration, pages and pictures; what is there is replaced."""
+    docs = folder / "docs"
+    shutil.rmtree(docs, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", docs)
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    shown = list(_exhibits()) if gallery else []
     made = {"reference/commands.md": commands_page(), "reference/verdicts.md": verdicts_page()}
     made["reference/python.md"] = python_page()
-    shown = list(_exhibits()) if os.environ.get(_WITH_GALLERY) else []
     made["gallery.md"] = gallery_page([(each.file, each.about) for each in shown])
-    for each in shown:
-        files.append(File.generated(config, f"reports/{each.file}", content=each.html))
     made.update({name: (ROOT / source).read_text(encoding="utf-8") for name, source in ELSEWHERE.items()})
-    for name, text in made.items():
-        files.append(File.generated(config, name, content=text))
-    return files
+    files = {f"reports/{each.file}": each.html for each in shown} | made
+    for name, text in files.items():
+        (docs / name).parent.mkdir(exist_ok=True)
+        (docs / name).write_text(text, encoding="utf-8")
+    known = {path.relative_to(docs).as_posix() for path in docs.rglob("*")}
+    for path in docs.rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(on_site(text, path.relative_to(docs).as_posix(), known), encoding="utf-8")
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_site(markdown: str, page: str, known: set[str]) -> str:
     """Point links at the site's own pages; what the site has not becomes text. Code stays as it is."""
-    del config
-    parts = _FENCE.split(markdown)
-    known = {file.src_uri for file in files}
     return "".join(
-        part if part.startswith("```") else _LINK.sub(lambda match: _link(match, page.file.src_uri, known), part)
-        for part in parts
+        part if part.startswith("```") else _LINK.sub(lambda match: _link(match, page, known), part)
+        for part in _FENCE.split(markdown)
     )
 
 
@@ -171,3 +174,7 @@ def verdicts_page() -> str:
         f"| `{one.__name__}` | {' '.join((getdoc(one) or '').partition(chr(10) * 2)[0].split())} |" for one in VERDICTS
     ]
     return _VERDICTS_HEAD + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    write_site(Path(sys.argv[1]), gallery="--gallery" in sys.argv[2:])

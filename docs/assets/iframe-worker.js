@@ -1,6 +1,7 @@
 /*
  * Browsers start no workers for pages that are opened from a folder (file:). The search runs in a frame there:
- * the same script, with `self`, `postMessage` and `importScripts` as a worker has them.
+ * the same script, with `self`, `postMessage` and `importScripts` as a worker has them. Messages come later, as a
+ * worker's do.
  */
 if (location.protocol === "file:") {
   window.Worker = class FrameWorker extends EventTarget {
@@ -13,7 +14,12 @@ if (location.protocol === "file:") {
       document.body.append(frame);
       const inside = frame.contentWindow;
       // What the script posts reaches us as a worker's message.
-      inside.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
+      inside.postMessage = (data) =>
+        setTimeout(() => {
+          const event = new MessageEvent("message", { data });
+          this.dispatchEvent(event);
+          this.onmessage?.(event);
+        });
       inside.importScripts = (...urls) =>
         urls.reduce(
           (before, one) =>
@@ -38,7 +44,7 @@ if (location.protocol === "file:") {
     }
     postMessage(data) {
       if (this.waiting) this.waiting.push(data);
-      else this.inside.dispatchEvent(new this.inside.MessageEvent("message", { data }));
+      else setTimeout(() => this.inside.dispatchEvent(new this.inside.MessageEvent("message", { data })));
     }
     terminate() {}
   };

@@ -10,12 +10,16 @@ from html.parser import HTMLParser
 
 import pytest
 
+from factories.browser import CHROMIUM, tab
 from factories.paths import ROOT
 
 # To build it takes as long as fifty tests; tests/unit/project/test_docs.py looks at the links of the pages themselves.
 pytestmark = pytest.mark.nightly
 # Attributes with which a page loads something by itself; the `href` of a plain link is for the reader to follow.
 LOADS = {"img": "src", "script": "src", "iframe": "src", "link": "href", "source": "srcset", "object": "data"}
+# The search is a part of the page with a tree of its own.
+ROOM = "[...document.querySelectorAll('*')].find(each => each.shadowRoot).shadowRoot"
+FOUND = f"[...{ROOM}.querySelectorAll('a')].map(each => each.textContent).join('; ')"
 # Links of the head that name this page or its neighbours and load nothing.
 NAMES_ONLY = {"canonical", "prev", "next"}
 
@@ -40,14 +44,23 @@ class Page(HTMLParser):
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     """The pages of the site by their place in it."""
-    pytest.importorskip("mkdocs", reason="the documentation's tools are in the extra `docs`")
+    pytest.importorskip("zensical", reason="the documentation's tools are in the extra `docs`")
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)],
-        check=False, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    made, built = build(folder)
+    assert made.returncode == 0, made.stderr
+    assert built.returncode == 0, built.stdout + built.stderr
+    root = folder / "site"
+    return {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
+
+
+def build(folder, spoil=lambda docs: None):
+    """Gather the pages and build the site of them, as `make docs` does; ``spoil`` is called in between."""
+    made = subprocess.run(
+        [sys.executable, ROOT / "tools" / "site_pages.py", folder], check=False, capture_output=True, text=True
+    )
+    spoil(folder / "docs")
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", folder / "mkdocs.yml"]
+    return made, subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="session")
@@ -85,5 +98,26 @@ def leads(name, link, site, pages):
     return there in site and (not anchor or there not in pages or anchor in pages[there].anchors)
 
 
-def test_the_site_has_search_without_a_server(site):
-    assert {"search/search_index.js", "assets/iframe-worker.js"} <= set(site)
+@pytest.mark.parametrize("link", ["nowhere.md", "glossary.md#nowhere"])
+def test_a_link_that_leads_nowhere_fails_the_build(link, tmp_path):
+    pytest.importorskip("zensical", reason="the documentation's tools are in the extra `docs`")
+
+    def spoil(docs):
+        (docs / "faq.md").write_text(f"# FAQ\n\n[A link]({link})\n", encoding="utf-8")
+
+    _, built = build(tmp_path, spoil)
+    assert built.returncode != 0
+    assert "faq.md" in built.stdout + built.stderr
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+def test_the_search_works_from_a_folder_without_a_server(site):
+    with tab() as page:
+        page.open(site["index.html"].as_uri())
+        page.until(f"document.readyState === 'complete' && {ROOM}.querySelector('input') !== null")
+        page.ask("document.querySelector('.md-search__button').click()")
+        page.until(f"({ROOM}.querySelector('input').focus(), {ROOM}.activeElement !== null)")
+        for letter in "kleinrock":
+            page.press(letter)
+        page.until(f"{FOUND}.toLowerCase().includes('kleinrock')")
+        assert [url for url in page.requests if not url.startswith(("file:", "data:", "blob:"))] == []
