@@ -28,15 +28,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class OsReading:
-    """The samples of all sources at one moment, ``time_ns`` of the monotonic clock.
-
-    ``begun_ns`` is when the reading was begun by the same clock: earlier, where the answer of another host took a
-    while; 0 for the same moment.
-    """
+    """The samples of all sources at one moment, ``time_ns`` of the monotonic clock."""
 
     time_ns: int
     sources: Mapping[str, Sample]
-    begun_ns: int = 0
 
     def rows(self) -> Iterator[tuple[int, str, str, float]]:
         """Yield the rows of ``os.csv``: time in ns, source, name, value. Unknown values have no row."""

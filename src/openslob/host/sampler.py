@@ -137,16 +137,15 @@ class OsReader:
         A full scan looks for new processes (`ProcessTreeSampler.read`) and reads the driver's peak memory.
         """
         driver = {"driver": read_driver(full_scan)}
-        begun_ns = time.monotonic_ns()
+        asked_ns = time.monotonic_ns()
         try:
             time_ns = self._where.refresh(again=not full_scan)
         except FigureUnknownError as error:
-            return OsReading(begun_ns, {**_missing(str(error)), **driver})
+            return OsReading(asked_ns, {**_missing(str(error)), **driver})
         host, memory, devices = self._host.cpu(), self._host.memory(), self._read_devices()
         server, energy = self._read_server(host, full_scan), {ENERGY: self._energy.read(time_ns)}
         limits = self._limits.read()
-        sources = {"host": host, "memory": memory, **devices, **server, **driver, **energy, **limits}
-        return OsReading(time_ns, sources, begun_ns)
+        return OsReading(time_ns, {"host": host, "memory": memory, **devices, **server, **driver, **energy, **limits})
 
     def tasks(self) -> Tasks:
         """Return all threads of the servers' processes of the last reading; none if they are not known."""

@@ -55,7 +55,7 @@ def recorded(folder: Path, readings=READINGS, counting: Counting | None = None) 
         )
         for at_s, values, epoch in readings:
             counters = CounterReading(round(at_s * NANOS), values, epoch)
-            recorder.add_reading(SystemReading(counters, OsReading(0, {})))
+            recorder.add_reading(SystemReading(counters, OsReading(0, {}), 0))
         recorder.finish()
     return folder
 

@@ -37,7 +37,7 @@ def host(at_ns, device=0.0, server_s=0.0, watch_s=0.0, scale=1.0):
 
 
 def reading(server_s, os):
-    return SystemReading(CounterReading(round(server_s * S), {}, ""), os)
+    return SystemReading(CounterReading(round(server_s * S), {}, ""), os, round(server_s * S))
 
 
 # The server was read 2 s apart, the host 2.5 s: it had to wait for a CPU in between.

@@ -286,7 +286,7 @@ def _probe(engine: Engine, workload: Workload) -> Probe:
         before, after = samplers.opening_reading(), samplers.closing_reading()
         length_ns = int((workload.run_time or _ANY_LENGTH_S) * NANOS)
         late = replace(after.counters, server_ns=before.counters.server_ns + length_ns)
-        counted = samplers.engine_delta(before, SystemReading(late, after.os))
+        counted = samplers.engine_delta(before, replace(after, counters=late))
         host = difference(before.os, after.os)
         # What processes are for is asked at the end of a run.
         kinds = None if host.server_cpu_s is None else {"session": 0.0}

@@ -268,7 +268,7 @@ class _Run:
             offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
             self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
         with self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience):
-            more_s = READ_EARLIER_S[0] + samplers.reading_s + session_pool.crew.lead_s
+            more_s = READ_EARLIER_S[0] + samplers.reading_s + samplers.host_s + session_pool.crew.lead_s
             begin_ns = self._begin_ns(offset_ns, more_s)
             readings = self._window(folder, held, session_pool, samplers, plans, begin_ns, offset_ns)
         measurement = ours_alone(self._measurement(readings, session_pool, samplers, blocks_before))

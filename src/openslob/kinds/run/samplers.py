@@ -49,10 +49,14 @@ SAME_HOST = "the server is not known to be on this host"
 
 @dataclass(frozen=True)
 class SystemReading:
-    """The engine's counters and the operating system's at one moment."""
+    """The engine's counters and the operating system's at one moment.
+
+    ``counted_ns`` is when the counters had been read, by the monotonic clock: another host may answer later.
+    """
 
     counters: CounterReading
     os: OsReading
+    counted_ns: int
 
 
 class Samplers:
@@ -91,9 +95,9 @@ class Samplers:
             self._host,
             location.why_no_device,
         )
-        # How long the counters take to be read at least, once `server_clock_offset_ns` has done so, and how far apart
-        # readings of another host must be, once `find_price` has tried it.
-        self.reading_s = self.least_s = 0.0
+        # How long the counters take to be read at least, once `server_clock_offset_ns` has done so; how long another
+        # host's take, and how far apart their readings must be, once `find_price` has tried it.
+        self.reading_s = self.host_s = self.least_s = 0.0
         self._interval_s = interval_s * max(1.0, sessions / SESSIONS_A_SECOND)
         # The counters have one connection.
         self._counting = threading.Lock()
@@ -135,12 +139,12 @@ class Samplers:
         return replace(after, counters=self._counters.settle(before.counters, after.counters))
 
     def _read_end(self) -> SystemReading:
-        counters, counted_ns = self._count(), time.monotonic_ns()
+        counters, counted_ns = self._count()
         # A reading under way may still wait for another host; then it is over.
         self._ticker.stop()
-        host = replace(self._os.read(), begun_ns=counted_ns)
+        host = self._os.read()
         self._tasks_at_end = self._os.tasks()
-        return SystemReading(counters, host)
+        return SystemReading(counters, host, counted_ns)
 
     def cpu_by_kind(self, server_cpu_s: float | None) -> Mapping[str, float] | None:
         """Return the server's CPU seconds of the window by kind of process or thread, once both readings were taken."""
@@ -150,19 +154,21 @@ class Samplers:
 
     def read(self) -> SystemReading:
         """Read both now, the server first, since it may keep the reading waiting."""
-        counters = self._counters.read()
-        return SystemReading(counters, self._os.read(full_scan=False))
+        counters, counted_ns = self._counters.read(), time.monotonic_ns()
+        return SystemReading(counters, self._os.read(full_scan=False), counted_ns)
 
     def _read(self) -> SystemReading:
         if self._host.where:
             # It may keep the reading waiting, too, for longer: the counters must be those of the moment.
-            return SystemReading(self._count(), self._os.read(full_scan=False))
+            counters, counted_ns = self._count()
+            return SystemReading(counters, self._os.read(full_scan=False), counted_ns)
         host = self._os.read(full_scan=False)
-        return SystemReading(self._count(), host)
+        counters, counted_ns = self._count()
+        return SystemReading(counters, host, counted_ns)
 
-    def _count(self) -> CounterReading:
+    def _count(self) -> tuple[CounterReading, int]:
         with self._counting:
-            return self._counters.read()
+            return self._counters.read(), time.monotonic_ns()
 
     def _tick(self) -> None:
         if time.monotonic_ns() <= self._last_ns:
@@ -174,7 +180,7 @@ class Samplers:
         A reading of another host that may not be over ``ends_in_s`` from now is not begun: the closing one would wait.
         """
         if self._host.where:
-            self._last_ns = time.monotonic_ns() + (ends_in_s - READING_TIMES * self.reading_s) * NANOS
+            self._last_ns = time.monotonic_ns() + (ends_in_s - READING_TIMES * (self.reading_s + self.host_s)) * NANOS
         self._ticker.start(time.monotonic_ns() + int((in_s + self._interval_s) * NANOS))
 
     def close_from(self, in_s: float) -> None:
@@ -229,16 +235,16 @@ class Samplers:
         What reading another host takes is found out, too: the periodic readings are as far apart as that demands.
         """
         took_ns, offset_ns = clock_offset_ns(self._counters)
-        self.reading_s = took_ns / NANOS + self.find_price()
+        self.reading_s = took_ns / NANOS
+        self.find_price()
         if self.least_s > self._interval_s:
             self._interval_s = self.least_s
             self._ticker = Ticker(self.least_s, self._tick, "counters")
         return offset_ns
 
-    def find_price(self) -> float:
-        """Return how long a reading of the host takes, 0 for this one, and set ``least_s``."""
-        took_s, self.least_s = self._os.price()
-        return took_s
+    def find_price(self) -> None:
+        """Find out how long a reading of another host takes, and how far apart readings must be."""
+        self.host_s, self.least_s = self._os.price()
 
     def close(self) -> None:
         """Close the sampling connections and files."""

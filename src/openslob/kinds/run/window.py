@@ -61,7 +61,8 @@ def read_opening(samplers: Samplers, begin_ns: int, ahead_s: float) -> tuple[Sys
         time.sleep(max(0.0, left_s - each_s))
         asked_ns = time.time_ns()
         reading = samplers.opening_reading()
-        ended_ns = time.time_ns()
+        # Another host may have answered long after the counters were read, and the other clock may be set.
+        ended_ns = time.time_ns() - (time.monotonic_ns() - reading.counted_ns)
         if ended_ns <= begin_ns:
             kept, in_time = reading, True
         elif kept is None:
@@ -98,9 +99,7 @@ def count_between(
         why = f"{CLOCK_WAS_SET} back by {clock_set_back_s:.2f} s during the run"
         return EngineDelta(unknown={"*": why}), 0.0
     seconds = (after.counters.server_ns - before.counters.server_ns) / NANOS
-    # Of another host, a reading is begun as soon as the counters are read, but may be answered late.
-    begun_ns = [each.os.begun_ns or each.os.time_ns for each in (before, after)]
-    here = (begun_ns[1] - begun_ns[0]) / NANOS
+    here = (after.counted_ns - before.counted_ns) / NANOS
     if abs(seconds - here) > max(CLOCK_SET_S, CLOCK_SET_SHARE * here):
         why = f"{CLOCK_WAS_SET} during the run: it went {seconds:.2f} s in {here:.2f} s of this host's"
         return EngineDelta(unknown={"*": why}), 0.0

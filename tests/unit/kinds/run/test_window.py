@@ -42,7 +42,7 @@ def reading(at_s, reads):
     with_reads = CounterReading(BEGIN + int(at_s * NANOS), {"reads": float(reads)}, "")
     reader = OsReader([], [], list, "no server here")
     try:
-        return SystemReading(with_reads, reader.read())
+        return SystemReading(with_reads, reader.read(), time.monotonic_ns())
     finally:
         reader.close()
 
@@ -305,7 +305,7 @@ def test_a_window_ends_with_the_reading_that_settled(recorder, raw, tmp_path):
 def test_no_rate_by_a_clock_that_was_set_meanwhile(went_s, framed):
     before, after = reading(0, 0), reading(went_s, 500)
     # By the clock of this host, which nobody can set, it was 20 s.
-    after = replace(after, os=replace(after.os, begun_ns=before.os.begun_ns + 20 * NANOS))
+    after = replace(after, counted_ns=before.counted_ns + 20 * NANOS)
     counted, seconds = count_between(Differing(), before, after, BEGIN + NANOS)
     assert counted.read_requests == (500 if framed else None)
     assert seconds == (pytest.approx(went_s) if framed else 0)
@@ -329,7 +329,7 @@ def test_counters_that_were_reset_span_no_time():
 @table(("late_ns", "framed"), [(-NANOS, True), (0, True), (1, False), (NANOS // 2, False)])
 def test_no_rate_of_counters_that_were_first_read_after_the_load_had_begun(late_ns, framed):
     before, after = reading(0, 0), reading(20, 500)
-    after = replace(after, os=replace(after.os, begun_ns=before.os.begun_ns + 20 * NANOS))
+    after = replace(after, counted_ns=before.counted_ns + 20 * NANOS)
     counted, seconds = count_between(Differing(), before, after, BEGIN - late_ns)
     assert (counted.read_requests, seconds) == ((500, 20) if framed else (None, 0))
     assert ("after the load had begun" in counted.unknown.get("*", "")) != framed
@@ -432,6 +432,7 @@ class Clock:
     def __init__(self, monkeypatch, *took_s):
         self.now_ns, self.took_s, self.asked_s = BEGIN - NANOS, iter(took_s), []
         monkeypatch.setattr("openslob.kinds.run.window.time.time_ns", lambda: self.now_ns)
+        monkeypatch.setattr("openslob.kinds.run.window.time.monotonic_ns", lambda: self.now_ns)
         monkeypatch.setattr("openslob.kinds.run.window.time.sleep", self.move)
 
     def move(self, seconds):
@@ -442,6 +443,19 @@ class Clock:
         self.asked_s.append(asked_s)
         self.move(next(self.took_s))
         return reading(asked_s, len(self.asked_s))
+
+
+def test_counters_that_were_read_in_time_are_kept_however_late_another_host_answers(monkeypatch):
+    clock = Clock(monkeypatch)
+    read = reading(-0.25, 1)
+
+    def answered_late():
+        counted_ns = clock.now_ns
+        clock.move(5.0)
+        return replace(read, counted_ns=counted_ns)
+
+    clock.opening_reading = answered_late
+    assert read_opening(clock, BEGIN, 0.02) == (replace(read, counted_ns=BEGIN - NANOS // 4), True)
 
 
 @table(

@@ -103,7 +103,7 @@ def read_at_end(samplers: Samplers, ended_ns: int | None) -> SystemReading:
         last = later
     if done != 0:
         return after
-    return SystemReading(replace(later.counters, server_ns=ended_ns), first.os)
+    return replace(first, counters=replace(later.counters, server_ns=ended_ns))
 
 
 def _read_later(samplers: Samplers) -> SystemReading:

@@ -39,7 +39,7 @@ class Server:
     def opening_reading(self):
         self._read += 1
         counters = CounterReading(time.time_ns(), {"transactions": next(self._counted)}, "1")
-        return SystemReading(counters, f"host {self._read}")
+        return SystemReading(counters, f"host {self._read}", 0)
 
     closing_reading = opening_reading
 
