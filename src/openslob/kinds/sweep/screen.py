@@ -75,8 +75,8 @@ def _subject(record: SweepRecord, runs: Sequence[RunRecord]) -> str:
     sizes = {(run.engine.get("data_bytes"), run.engine.get("cache_bytes")) for run in runs}
     data, cache = next(iter(sizes)) if len(sizes) == 1 else (None, None)
     sized = f", {size(data)} in a cache of {size(cache)}" if data and cache else ""
-    varied = (*record.server_grid, *record.grid)
-    names = [name if is_setting(name) else name.replace("_", " ") for name in varied if name != CLASSES]
+    every = (*record.server_grid, *record.grid)
+    names = [name if is_setting(name) else name.replace("_", " ") for name in every if name != CLASSES]
     names += parse_classes(record.grid[CLASSES][0]) if CLASSES in record.grid else []
     varied = f": {' × '.join(names)}" if names else ""
     return f"{who} on {server_of(record.target)}{varied}{sized}"
