@@ -14,6 +14,7 @@ from pathlib import Path
 
 from openslob.config.parameters import Parameter, parameters
 from openslob.config.server_parameters import SERVER_PARAMETERS
+from openslob.core.access import Access
 from openslob.core.units import Extent
 from openslob.core.workload import Workload
 
@@ -65,6 +66,8 @@ def type_of(parameter: Parameter) -> str:
         return "str | Mapping[str, Mapping[str, object]]"
     if isinstance(field.default, Extent):
         return "int | str"
+    if isinstance(field.default, Access):
+        return "str"
     if parameter.is_duration:
         return "float | str"
     if parameter.is_number:

@@ -67,14 +67,19 @@ _SAMPLES: Mapping[str, object] = {
 _OWN_SAMPLES: Mapping[str, Mapping[str, object]] = {
     "schema.create_table": {"columns": "c2 VARCHAR2(128 BYTE) DEFAULT 'x', c20 VARCHAR2(128 BYTE) DEFAULT 'x'"},
     "schema.no_defaults": {"columns": "c2 DEFAULT NULL, c20 DEFAULT NULL"},
+    "prove.drawn_keys": {"draw": read_statements(PACKAGE, "slice")["key_zipf"]},
 }
 # Pieces of the work loop, which is parsed whole.
-_PIECES = {"slice.single", "slice.plain", "slice.obfuscated", "slice.procedure"}
+_PIECES = {
+    "slice.single", "slice.plain", "slice.obfuscated", "slice.procedure", "slice.key_uniform", "slice.key_zipf",
+    "slice.key_zipf_of_one",
+}  # fmt: skip
 # Of the work loop: a version and a workload for each text that it is composed of.
 _LOOPS: tuple[tuple[tuple[int, int], Mapping[str, Any]], ...] = (
     ((11, 2), {}),
     ((12, 1), {"commit_mode": "nowait", "obfuscate_columns": True}),
     ((19, 3), {"commit_mode": "engine", "redo_stress": "HEAVY"}),
+    ((23, 0), {"access": "zipf:0.99"}),
 )
 
 # Errors put into the work loop: a text that is there, and what becomes of its first place.

@@ -36,9 +36,12 @@ def updates_by(subject, watch, loop, ops, tag, **parameters):
     return [(update.schema, update.keys, dict(update.after)) for update in watch.updates()]
 
 
-@pytest.mark.parametrize("obfuscate", [False, True])
-def test_both_loops_update_the_same_rows_with_the_same_values(both, obfuscate):
-    parameters = {**MIXED, "obfuscate_columns": obfuscate, "redo_stress": "HEAVY"}
+SKEWED = {"access": "zipf:0.99", "do_hotspot": False}
+
+
+@pytest.mark.parametrize(("obfuscate", "skew"), [(False, {}), (True, {}), (False, SKEWED)])
+def test_both_loops_update_the_same_rows_with_the_same_values(both, obfuscate, skew):
+    parameters = {**MIXED, "obfuscate_columns": obfuscate, "redo_stress": "HEAVY", **skew}
     with both.watching() as watch:
         by_server = updates_by(both, watch, "server", 250, "same", **parameters)
         # So that what is compared was not there before.

@@ -33,6 +33,7 @@ class Fault:
 
 MIX = loop.test_every_slice_has_the_operations_of_the_reference
 KEYS = loop.test_keys_stay_in_range_and_reach_both_ends_for_every_work_unit
+SKEW = loop.test_skewed_keys_of_updates_follow_their_law
 HOT = loop.test_the_hot_spot_and_the_hot_schema_get_exactly_every_nth_operation
 VALUES = loop.test_updates_write_their_columns_in_full_with_values_that_were_never_there
 FAULTS = (
@@ -63,6 +64,17 @@ FAULTS = (
         "the last key is never drawn",
         (("(span - update_work_unit + 1)", "(span - update_work_unit)"),),
         KEYS, {"work_unit": 2, "ops": 400},
+    ),
+    Fault(
+        "hot rows lie side by side",
+        (("MOD(drawn * zipf_step, zipf_keys)", "MOD(drawn, zipf_keys)"),),
+        SKEW, {"access": "zipf:0.99", "work_unit": 1},
+    ),
+    Fault(
+        "ranks begin half a rank late",
+        (("drawn := FLOOR(POWER(low + chance * width, power_of) - one_half);",
+          "drawn := FLOOR(POWER(low + chance * width, power_of));"),),
+        SKEW, {"access": "zipf:0.99", "work_unit": 1},
     ),
     Fault(
         "a slice forgets the random state",

@@ -5,6 +5,7 @@ All of it holds for the loop that the server runs and for the one that the clien
 
 import statistics
 import zlib
+from bisect import bisect
 from collections import Counter
 from itertools import pairwise
 
@@ -203,6 +204,42 @@ def test_keys_of_selects_are_uniform_replayed_by_the_seed_and_the_same_in_long_s
         first, second = worked.slices(100, 60)
     assert first.counts.rows_read == sum(key % 3 == 0 for key in keys[:100])
     assert second.counts.rows_read == sum(key % 3 == 0 for key in keys[100:])
+
+
+# The first rank of each bin but the first: hot rows alone, others together.
+BINS = (2, 3, 4, 6, 9, 16, 32, 64, 128)
+
+
+@pytest.mark.parametrize(("access", "work_unit"), [("zipf:0.99", 1), ("zipf:1", 3), ("zipf:2", 7)])
+def test_skewed_keys_of_updates_follow_their_law(subject, access, work_unit):
+    workload = subject.workload(update_pct=100, access=access, work_unit=work_unit)
+    law = workload.key_law(SCALE)
+    with subject.watching() as watch:
+        updates = updates_of(subject, watch, workload, 700, 1300)
+    firsts = [min(update.keys) for update in updates]
+    for first, update in zip(firsts, updates, strict=True):
+        assert sorted(update.keys) == list(range(first, first + work_unit))
+    assert max(firsts) <= SCALE - work_unit + 1
+    found = Counter(bisect(BINS, law.rank_of(first)) for first in firsts)
+    edges = [law.share_of_first(rank - 1) for rank in BINS]
+    expected = [2000 * (after - before) for before, after in pairwise([0.0, *edges, 1.0])]
+    # As for uniform keys: 9 degrees of freedom, once in 10^4, and the seed is fixed.
+    assert sum((found[at] - count) ** 2 / count for at, count in enumerate(expected)) < 33.7
+
+
+def test_a_hundred_thousand_skewed_keys_of_selects_follow_their_law(subject):
+    """Each run draws the same keys, of which only those of some ranks have values that it counts."""
+    workload = subject.workload(access="zipf:0.99", seed=3)
+    law, ops, found, ranks = workload.key_law(SCALE), 100_000, [], (1, 2, 8, 64)
+    for first, after in pairwise(ranks):
+        keys = ", ".join(str(law.key_of(rank)) for rank in range(first, after))
+        with subject.with_values(f"custid IN ({keys})"), subject.session(workload) as worked:
+            found.append(sum(result.counts.rows_read for result in worked.slices(60_000, 40_000)))
+    shares = [law.share_of_first(rank - 1) for rank in ranks]
+    expected = [ops * (after - before) for before, after in pairwise(shares)]
+    pairs = [*zip(found, expected, strict=True), (ops - sum(found), ops - sum(expected))]
+    # 3 degrees of freedom: p = 0.01.
+    assert sum((count - wanted) ** 2 / wanted for count, wanted in pairs) < 11.3
 
 
 def work_of(updates):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from openslob.core.access import AccessKind
 from openslob.core.workload import CLASSES, Loop, Workload
 from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
@@ -67,6 +68,8 @@ def mix_in_words(spec: Mapping[str, Any]) -> str:
     said = [
         f"{load.total_sessions} {name} with {load.update_pct} % updates"
         + (f" and {load.scan_pct} % scans" if load.scan_pct else "")
+        + (f" by {load.access}" if load.access.kind is AccessKind.ZIPF and "access" in str(spec[CLASSES]) else "")
+        + (f" by {load.access}" if load.access.kind is AccessKind.ZIPF and "access" in str(spec[CLASSES]) else "")
         for name, load in parts
     ]
     return f": {', '.join(said)}"
@@ -87,10 +90,22 @@ def _sessions(record: RunRecord) -> int:
     return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
 
 
+def skew_in_words(record: RunRecord) -> str:
+    """Return, after a comma, the law of the keys of a run; empty where they are not skewed by one."""
+    access = str(record.spec.get("access", ""))
+    return f", {access}" if access.startswith(AccessKind.ZIPF) else ""
+
+
+def _run_parameters(record: RunRecord) -> Mapping[str, Any]:
+    """Return what was asked for. Older records are of runs in the loop of the server, with keys that were all alike."""
+    return {"loop": Loop.SERVER.value, "access": AccessKind.UNIFORM.value, **record.spec}
+
+
 def _run_in_words(record: RunRecord) -> str:
     sessions = _sessions(record)
     loop = ", client loop" if is_client_loop(record) else ""
-    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop}"
+    more = f"{mix_in_words(record.spec)}{skew_in_words(record)}"
+    return f"{sessions} session{'' if sessions == 1 else 's'}{more}{loop}"
 
 
 def _run_figures(record: RunRecord) -> list[str]:
@@ -116,8 +131,7 @@ LOAD_KINDS = {
         attachments="the server's own report",
         publishes_late=False,
         whose="slob run, ",
-        # Older records have no loop: there was but that of the server.
-        parameters=lambda record: {"loop": Loop.SERVER.value, **record.spec},
+        parameters=_run_parameters,
         sessions=_sessions,
         in_words=_run_in_words,
         figures=_run_figures,

@@ -111,6 +111,7 @@ def _list_facts(record: RunRecord) -> dict[str, Any]:
         "stand_in": bool(record.engine.get("stand_in")),
         "no_device": str((record.engine.get("flavour") or {}).get("no_device") or ""),
         "clock_us": record.engine.get("clock_us"),
+        "cache_use_limit": record.engine.get("cache_use_limit"),
         "refused_settings": _list_refused(record),
         "elsewhere": bool(record.environment.get("reader")),
     }

@@ -84,6 +84,11 @@ class Parameters(TypedDict, total=False):
     engine. Default: wait.
     """
 
+    access: str
+    """How keys are drawn: all alike, by a Zipf law with an exponent, or with DO_HOTSPOT's hot spot. Allowed: uniform,
+    hotspot, or zipf: with an exponent from 0.001 to 2, such as zipf:0.99. Default: uniform.
+    """
+
     do_hotspot: bool
     """Send every HOTSPOT_FREQUENCY-th operation to the hot spot. Allowed: TRUE or FALSE. Default: FALSE."""
 
@@ -228,6 +233,11 @@ class SweptParameters(TypedDict, total=False):
     commit_mode: Literal["wait", "nowait", "engine"] | Sequence[Literal["wait", "nowait", "engine"]]
     """wait: durable before the next operation; nowait: not; engine: as the server is set. Allowed: wait, nowait or
     engine. Default: wait.
+    """
+
+    access: str | Sequence[str]
+    """How keys are drawn: all alike, by a Zipf law with an exponent, or with DO_HOTSPOT's hot spot. Allowed: uniform,
+    hotspot, or zipf: with an exponent from 0.001 to 2, such as zipf:0.99. Default: uniform.
     """
 
     do_hotspot: bool | Sequence[bool]

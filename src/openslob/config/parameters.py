@@ -11,6 +11,7 @@ from typing import get_args
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
+from openslob.core.access import LARGEST_EXPONENT, Access
 from openslob.core.session_classes import join_classes, parse_classes
 from openslob.core.units import Extent, Price
 from openslob.core.workload import LARGEST_BLOCKS, LARGEST_BYTES, SMALLEST_BYTES, Workload
@@ -129,21 +130,21 @@ def _range(field: FieldInfo) -> tuple[object, object]:
     return low, high
 
 
-_ALLOWED = {
-    str: "a name with its parameters, such as readers:sessions=16,update_pct=0; several are divided by semicolons",
+_IN_WORDS: Mapping[type, str] = {
+    bool: "TRUE or FALSE",
     Price: "an amount above 0, with or without a currency, /hour, /month or /year, such as 123.45 EUR/month",
+    Access: f"uniform, hotspot, or zipf: with an exponent from 0.001 to {LARGEST_EXPONENT}, such as zipf:0.99",
+    str: "a name with its parameters, such as readers:sessions=16,update_pct=0; several are divided by semicolons",
 }
 
 
 def _describe_allowed(field: FieldInfo) -> str:
     kind = _kind(field)
-    if kind is bool:
-        return "TRUE or FALSE"
+    if kind in _IN_WORDS:
+        return _IN_WORDS[kind]
     if kind is Extent:
         least, most = (Extent(amount, in_bytes=True) for amount in (SMALLEST_BYTES, LARGEST_BYTES))
         return f"1 to {LARGEST_BLOCKS} blocks, or a size from {least} to {most} (suffix K, M, G or T)"
-    if kind in _ALLOWED:
-        return _ALLOWED[kind]
     if choices := _choices(kind):
         return " or ".join([", ".join(choices[:-1]), choices[-1]])
     low, high = _range(field)
@@ -158,6 +159,8 @@ def _placeholder(field: FieldInfo) -> str:
         return "BLOCKS|SIZE"
     if kind is Price:
         return "AMOUNT/month"
+    if kind is Access:
+        return "uniform|zipf:0.99|hotspot"
     if kind is str:
         return "NAME:PARAMETER=VALUE,…"
     if kind is bool or _choices(kind):

@@ -637,6 +637,7 @@ class Observed:
     shows of caps on it; None if nobody looked. ``unevenness`` is how much its rate of requests varied from second to
     second, relative to the mean. ``elsewhere``: the server's host, whose counters were read, is not that of the driver.
     ``clock_us`` is what an operation's readings of the server's clock take, where the engine has measured that.
+    ``cache_use_limit`` is that of `ServerFacts`, of a run whose hits are predicted.
     """
 
     block_size: int
@@ -660,6 +661,7 @@ class Observed:
     unevenness: float | None = None
     elsewhere: bool = False
     clock_us: float | None = None
+    cache_use_limit: int | None = None
 
     @property
     def busy_us(self) -> float | None:

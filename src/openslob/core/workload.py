@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
+from openslob.core.access import Access, AccessKind, KeyLaw
 from openslob.core.errors import UsageError
 from openslob.core.session_classes import join_classes, parse_classes
 from openslob.core.units import KIB, MIB, Extent, Price, parse_duration
@@ -120,6 +121,10 @@ def _price(value: object) -> object:
     return Price.parse(value) if isinstance(value, str) else value
 
 
+def _access(value: object) -> object:
+    return Access.parse(value) if isinstance(value, str) else value
+
+
 # The only parameter that is of a target, and not of a load.
 PRICE = "price"
 # The only parameter that is several: what a class may have is in these groups, but for what holds for a whole server.
@@ -128,6 +133,7 @@ _GROUPS_OF_CLASSES = frozenset({"operations", "contention", "think time", "pacin
 _OF_ALL = frozenset({"commit_mode"})
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
 DurationField = Annotated[float, BeforeValidator(_seconds)]
+AccessField = Annotated[Access, BeforeValidator(_access), PlainSerializer(str)]
 PriceField = Annotated[Price | None, BeforeValidator(_price), PlainSerializer(lambda price: price and str(price))]
 
 
@@ -253,6 +259,11 @@ class Workload(BaseModel):
     )
 
     # contention
+    access: AccessField = Field(
+        default=Access(AccessKind.UNIFORM),
+        description="How keys are drawn: all alike, by a Zipf law with an exponent, or with DO_HOTSPOT's hot spot.",
+        json_schema_extra={"slob": "ACCESS", "unit": "", "group": "contention"},
+    )
     do_hotspot: bool = Field(
         default=False, description="Send every HOTSPOT_FREQUENCY-th operation to the hot spot.",
         json_schema_extra={"slob": "DO_HOTSPOT", "unit": "", "group": "contention"},
@@ -357,10 +368,13 @@ class Workload(BaseModel):
             raise ValueError("RUN_TIME and WORK_LOOP are both 0: nothing would ever end the run")
         if self.think_tm_min > self.think_tm_max:
             raise ValueError(f"THINK_TM_MIN={self.think_tm_min} is above THINK_TM_MAX={self.think_tm_max}")
-        if self.do_hotspot and not (self.hotspot_mb and self.hotspot_frequency):
+        if self.has_hotspot and not (self.hotspot_mb and self.hotspot_frequency):
+            asked = "DO_HOTSPOT" if self.do_hotspot else f"ACCESS={self.access}"
             raise ValueError(
-                "DO_HOTSPOT needs HOTSPOT_MB and HOTSPOT_FREQUENCY above 0: nothing would go to the hot spot"
+                f"{asked} needs HOTSPOT_MB and HOTSPOT_FREQUENCY above 0: nothing would go to the hot spot"
             )
+        if self.do_hotspot and self.access.kind is AccessKind.ZIPF:
+            raise ValueError(f"ACCESS={self.access} and DO_HOTSPOT=TRUE both choose the keys: use only one of them")
         if self.block_path is BlockPath.LOCAL and self.hot_schema_frequency:
             raise ValueError(
                 "BLOCK_PATH=local gives every session its own tables, and HOT_SCHEMA_FREQUENCY sends operations to a "
@@ -437,6 +451,23 @@ class Workload(BaseModel):
         if not self.classes:
             return self.update_work_unit or self.work_unit
         return max(part.workload.rows_per_update for part in self.parts)
+
+    @property
+    def largest_unit(self) -> int:
+        """The largest number of rows that one operation visits by key."""
+        return max(self.work_unit, self.rows_per_update)
+
+    @property
+    def has_hotspot(self) -> bool:
+        """Whether some operations go to the hot spot, and the others to all keys alike."""
+        return self.do_hotspot or self.access.kind is AccessKind.HOTSPOT
+
+    def key_law(self, scale: int) -> KeyLaw:
+        """Return the law of first keys, outside of a hot spot, in a table of ``scale`` blocks.
+
+        With a Zipf law SELECTs and UPDATEs draw from the same keys, so that what is read most is written most.
+        """
+        return KeyLaw(self.access.exponent, max(1, scale - self.largest_unit + 1))
 
     @property
     def is_paced(self) -> bool:

@@ -163,6 +163,7 @@ class ClientLoop:
     def __init__(self, plan: SessionPlan, statements: Statements, lookout: Lookout) -> None:
         self._plan = plan
         self._load = plan.workload
+        self._law = plan.workload.key_law(plan.scale)
         self._statements = statements
         self._lookout = lookout
         self._draw: Callable[[], float] = random.random
@@ -257,7 +258,9 @@ class ClientLoop:
 
     def _draw_key(self, number: int, rows: int) -> int:
         """Draw the first of ``rows`` keys: the only place where a key is chosen."""
-        plan = self._plan
+        plan, law = self._plan, self._law
+        if law.exponent:
+            return law.key_of(law.rank_at(self._draw()))
         base, span = 1, plan.scale
         if plan.hotspot and is_due(number, self._load.hotspot_frequency, plan.phases.hotspot):
             base, span = plan.hotspot

@@ -167,10 +167,10 @@ def _check_amounts(workload: Workload, asked: DataSpec, present: DataSpec) -> It
 
 
 def _check_range(workload: Workload, scale: int, block_size: int) -> Iterator[Finding]:
-    largest = max(workload.work_unit, workload.rows_per_update)
+    largest = workload.largest_unit
     if largest > scale:
         yield Finding("work unit", f"WORK_UNIT {largest} is more than SCALE {scale}", "lower it, or load more", True)
-    if not workload.do_hotspot:
+    if not workload.has_hotspot:
         return
     first = int(workload.hotspot_offset_mb * 1024**2) // block_size
     keys = int(workload.hotspot_mb * 1024**2) // block_size

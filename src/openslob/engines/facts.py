@@ -73,8 +73,9 @@ class ServerFacts:
     database. ``started_at`` is when the server was started, by its clock, to the second; of a cluster all instances'.
     Empty when it does not say. ``least_window_s``: most of the server's counts are unknown over less time, since it
     shows them late. ``clock_us`` is what the readings of the server's clock take that an operation of the work loop
-    makes, in µs; None where that is not measured. ``identity`` is what ``product`` and ``version`` follow from, where
-    others speak its protocol.
+    makes, in µs; None where that is not measured. ``cache_use_limit``: up to how many uses the cache counts of a block,
+    if it is a clock whose hand passes blocks that were used; None where it evicts the block that was used longest ago.
+    ``identity`` is what ``product`` and ``version`` follow from, where others speak its protocol.
     """
 
     product: str
@@ -96,6 +97,7 @@ class ServerFacts:
     started_at: str = ""
     least_window_s: float = 0.0
     clock_us: float | None = None
+    cache_use_limit: int | None = None
     identity: Identity | None = None
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from openslob.core.access import KeyLaw
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram
@@ -49,6 +50,7 @@ def loop_parameters(plan: SessionPlan) -> dict[str, Any]:
         "hotspot_phase": plan.phases.hotspot,
         "hotspot_key": hotspot_key,
         "hotspot_keys": hotspot_keys,
+        **law_parameters(load.key_law(plan.scale)),
         "hot_schema_every": load.hot_schema_frequency,
         "hot_schema_phase": plan.phases.hot_schema,
         "think_every": load.think_tm_frequency,
@@ -62,6 +64,20 @@ def loop_parameters(plan: SessionPlan) -> dict[str, Any]:
         "written_columns": len(written_columns(load)),
         "step_aside": step_aside_s(plan),
     }
+
+
+def law_parameters(law: KeyLaw) -> dict[str, int | float]:
+    """Return the constants of the law by which the work loop draws keys, by their names in slice.sql."""
+    return {
+        "zipf_keys": law.keys, "zipf_step": law.step,
+        "zipf_low": law.low, "zipf_width": law.width, "zipf_power": law.power,
+    }  # fmt: skip
+
+
+def key_statement(workload: Workload) -> str:
+    """Return the name of the part of slice.sql that draws an operation's first key."""
+    exponent = workload.access.exponent
+    return "key_uniform" if not exponent else "key_zipf_of_one" if exponent == 1 else "key_zipf"
 
 
 def session_seed(plan: SessionPlan) -> int:

@@ -277,6 +277,7 @@ class RunRecord(DocumentWithFigures):
     ``server_started_at`` (by the server's clock; runs of one start are more alike than those of several),
     ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
     figures are not to be relied on yet), ``clock_us`` (what an operation's readings of the server's clock take),
+    ``cache_use_limit`` (of runs with a Zipf law: up to how many uses a cache that is a clock counts of a block),
     ``stand_in`` (the server is no database), ``refused_settings`` (settings that it refused to the sessions: fields
     of `RefusedSetting`) and ``flavour`` (of servers whose protocol others speak: the ``family`` whose protocol it is
     with its ``number``, ``by`` what the product was recognised, the version text that it ``says``, why there is

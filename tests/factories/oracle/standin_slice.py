@@ -7,6 +7,7 @@ of the real one by more than a few ms; the counters move with it.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -178,8 +179,15 @@ class Slice:
         base, span = 1, int(binds["scale"])
         if is_due(number, int(binds["hotspot_every"]), self._phases.hotspot):
             base, span = int(binds["hotspot_key"]), int(binds["hotspot_keys"])
-        first = base + self._chance.randrange(span - unit + 1)
+        first = base + self._chance.randrange(span - unit + 1) if float(binds["zipf_power"]) == 1 else self._skewed()
         return max(0, min(first + unit - 1, self._there) - first + 1)
+
+    def _skewed(self) -> int:
+        """Draw a key by a Zipf law, whose constants are the procedure's arguments."""
+        low, width, power = (float(self._binds[f"zipf_{name}"]) for name in ("low", "width", "power"))
+        at, keys = low + self._chance.random() * width, int(self._binds["zipf_keys"])
+        place = math.exp(at) if power == 0 else at**power
+        return 1 + min(int(place - 0.5), keys - 1) * int(self._binds["zipf_step"]) % keys
 
     def _misses(self, visits: int) -> int:
         if not self._miss:

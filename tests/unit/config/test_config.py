@@ -333,6 +333,11 @@ def test_values_that_contradict_each_other_name_their_origins():
     assert error_of("RUN_TIME=0\n").endswith("(RUN_TIME: slob.conf:1, WORK_LOOP: default)")
     assert "THINK_TM_MAX: flag" in error_of(think_tm_max="0.01")
     assert "HOTSPOT_FREQUENCY: slob.conf:1" in error_of("HOTSPOT_FREQUENCY=0\n", do_hotspot="TRUE")
+    assert error_of("HOTSPOT_MB=0\n", access="hotspot").startswith("ACCESS=hotspot needs HOTSPOT_MB")
+    assert error_of("DO_HOTSPOT=TRUE\n", access="zipf:1") == (
+        "ACCESS=zipf:1 and DO_HOTSPOT=TRUE both choose the keys: use only one of them "
+        "(ACCESS: flag, DO_HOTSPOT: slob.conf:1)"
+    )
 
 
 # --- every parameter

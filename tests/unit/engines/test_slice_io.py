@@ -3,13 +3,14 @@
 import pytest
 
 from factories.tables import table
+from openslob.core.access import KeyLaw
 from openslob.core.workload import Workload
 from openslob.engines.mysql import slice_procedure as mysql
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.oracle import names as oracle
 from openslob.engines.postgresql import slice_procedure as postgresql
 from openslob.engines.postgresql.names import PostgresNames
-from openslob.engines.slice_io import procedures_of, step_aside_s
+from openslob.engines.slice_io import loop_parameters, procedures_of, step_aside_s
 from openslob.kinds.run.plan import session_plans
 
 
@@ -23,6 +24,24 @@ def test_sessions_that_begin_together_step_aside_and_those_with_due_times_do_not
     for arguments in (postgresql.slice_parameters, lambda each: mysql.slice_parameters(each, MysqlNames())):
         assert arguments(plan(sessions=100))["step_aside"] == 0.02
         assert arguments(plan(sessions=100, target_ops=1000))["step_aside"] == 0
+
+
+def test_only_skewed_keys_are_drawn_by_a_law():
+    workloads = [Workload(schemas=1, access=access) for access in ("uniform", "hotspot", "zipf:0.99", "zipf:1")]
+    postgresql_loop, mysql_loop = (list(texts) for texts in zip(*map(_texts, workloads), strict=True))
+    assert postgresql_loop[0] == postgresql_loop[1]
+    assert mysql_loop[0] == mysql_loop[1]
+    for loop, random in ((postgresql_loop, "random()"), (mysql_loop, "RAND()")):
+        assert [text.upper().count(f"+ {random} * ZIPF_WIDTH".upper()) for text in loop] == [0, 0, 2, 2]
+        assert loop[0].lower().count(f"{random} * (span - ".lower()) == 2
+        assert [text.upper().count("EXP(ZIPF_LOW") for text in loop] == [0, 0, 0, 2]
+
+
+def test_a_loop_is_given_the_constants_of_its_law():
+    law = KeyLaw(0.99, 1000 - 7)
+    given = loop_parameters(plan(scale="1000", work_unit=8, access="zipf:0.99"))
+    assert (given["zipf_keys"], given["zipf_step"], given["zipf_low"]) == (993, law.step, law.low)
+    assert (given["zipf_width"], given["zipf_power"]) == (law.width, law.power)
 
 
 def _texts(workload):

@@ -15,7 +15,7 @@ from openslob.analyze.verdicts.environment import (
     steady,
 )
 from openslob.analyze.verdicts.level import level_sustained
-from openslob.analyze.verdicts.mode import mode, rate_reached
+from openslob.analyze.verdicts.mode import hits_as_expected, mode, rate_reached
 from openslob.analyze.verdicts.report import awr_agrees
 from openslob.analyze.verdicts.server import (
     cache_size_kept,
@@ -57,6 +57,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     block_path,
     commits_waited,
     mode,
+    hits_as_expected,
     data_in_place,
     cache_size_kept,
     not_throttled,

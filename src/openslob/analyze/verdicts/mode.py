@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from openslob.analyze.expected_hits import expected_hit_pct
 from openslob.analyze.outcome import Shown, count, count_noun, holds_or_fails, unknown, unknown_because
 from openslob.analyze.verdicts.validity import reads_reached_device
+from openslob.core.access import AccessKind
 from openslob.core.measurement import Measurement
 from openslob.core.workload import Mode
 from openslob.metrics.computation import begun_pct
@@ -23,6 +25,8 @@ MAX_PIO_PCT = 102.0
 _TABLES = ("table", "private table")
 # With hits of 0.5 µs and misses of 100 µs, one miss in a thousand already takes a sixth of the time.
 MIN_HIT_PCT = 99.9
+# The prediction is within 2 points of what caches do that are full and hold nothing else (bench/skew.py).
+MAX_HIT_POINTS = 5.0
 # The main writer writes more than all others together.
 MIN_LOG_SHARE_PCT = 50.0
 
@@ -160,6 +164,28 @@ def _hit_pct(measurement: Measurement) -> Quantity:
     reads = engine(measurement, "read_bytes").times(-1 / measurement.block_size)
     logical = engine(measurement, "logical_reads")
     return logical.plus(reads).times(100).per(logical, "the engine counted no logical read")
+
+
+def hits_as_expected(measurement: Measurement) -> Verdict | None:
+    """Judge whether keys by a Zipf law found as many of their blocks in the cache as expected; None for other keys."""
+    load = measurement.workload
+    if load.access.kind is not AccessKind.ZIPF:
+        return None
+    visits = Quantity(block_visits(measurement))
+    reads = engine(measurement, "read_bytes").times(-1 / measurement.block_size)
+    hits, cache = visits.plus(reads).times(100).per(visits, NO_LOAD), measurement.cache_bytes
+    use_limit, caches = measurement.cache_use_limit, max(1, len(measurement.instances))
+    expected = expected_hit_pct(load, measurement.block_size, cache, use_limit, caches)
+    figures = {"hit_pct": hits.value, "expected_hit_pct": expected.value}
+    if hits.value is None or expected.value is None:
+        return unknown_because("hits_as_expected", hits, expected, **figures)
+    so = abs(hits.value - expected.value) <= MAX_HIT_POINTS
+    why = (
+        f"{hits.value:.1f} % of the block visits needed no read, and {expected.value:.1f} % are expected with "
+        f"{load.access}; a difference of {MAX_HIT_POINTS:g} points is allowed."
+    )
+    perhaps = " Perhaps the cache was not full when the window began (a longer WARMUP), or it held other data."
+    return holds_or_fails("hits_as_expected", so, why if so else why + perhaps, **figures)
 
 
 EVIDENCE: Mapping[Mode, Callable[[Measurement], ModeEvidence]] = {

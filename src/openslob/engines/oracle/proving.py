@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -11,6 +12,7 @@ from itertools import pairwise
 
 import oracledb
 
+from openslob.core.access import Access, AccessKind, KeyLaw
 from openslob.core.errors import SlobError
 from openslob.core.workload import CommitMode, RedoStress, Workload
 from openslob.engines.oracle import names
@@ -35,6 +37,7 @@ from openslob.engines.oracle.tables import IN_USE, Way, check_table, list_ways
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, own_view, sleep_procedure
 from openslob.engines.proofs import Inquiry, NotAskedError, ProofAnswer, Proving
+from openslob.engines.slice_io import law_parameters
 from openslob.engines.tables import Check
 
 _WHERE = "docs/oracle.md says where"
@@ -65,6 +68,8 @@ _WRAPPED = (2_000_000_000 * 1_664_525 + 1 + 2**31) % 2**32 - 2**31
 _MOMENT = 1_795_344_311_123_457
 _READS = Workload(schemas=1, work_unit=64)
 _TWO_UPDATES = Workload(schemas=1, work_unit=64, update_pct=50)
+# Draws of `drawn_keys` in prove.sql, from so few keys that the answer is one text, and its generator's first state.
+_DRAWS, _LAW, _FIRST_STATE = 20_000, KeyLaw(0.99, 300), 12_345
 # Workloads whose procedures differ in their text.
 _VARIANTS = {
     "reads and updates": Workload(schemas=1, update_pct=50, scan_pct=20),
@@ -78,6 +83,7 @@ _VARIANTS = {
     "a rate, think time, commits by the engine": Workload(
         schemas=1, update_pct=50, target_ops=100, think_tm_frequency=5, commit_mode=CommitMode.ENGINE
     ),
+    "keys by a Zipf law": Workload(schemas=1, update_pct=50, access=Access(AccessKind.ZIPF, 0.99)),
 }  # fmt: skip
 _OPERATIONS, _UNIT = 100, 64
 _LOOKED_AT = 200
@@ -146,6 +152,7 @@ def list_questions(bench: Bench) -> list[Inquiry]:
         ("many sessions", f"What do counters by session cost with {_MANY} more?", _ask_many_sessions),
         ("late times", "When does the time model have all of a call that has ended?", _ask_late_times),
         ("scan path", "Are scans that read past the cache counted as such?", _ask_scan_path),
+        ("skew", f"Are the keys of {_DRAWS:,} draws by a Zipf law those that they are here?", _ask_skew),
     ]
     return [Inquiry(number, name, text, partial(ask, bench)) for number, (name, text, ask) in enumerate(questions, 1)]
 
@@ -237,6 +244,28 @@ def _ask_speed(bench: Bench) -> ProofAnswer:
         f"interpreted; at 64: {found['native_ops_per_s_64']:,.0f} and {found['interpreted_ops_per_s_64']:,.0f}"
     )
     return ProofAnswer(numbers["own_us"] < numbers["server_us"], seen, found)
+
+
+def _ask_skew(bench: Bench) -> ProofAnswer:
+    """Draw keys as the work loop does: the same random numbers must give the same keys here."""
+    draw = statement("slice", "key_zipf").replace("\n", "\n" + " " * 8)
+    with bench.connect() as connection:
+        text = statement("prove", "drawn_keys", draw=draw)
+        found = execute_block(connection, text, {"found": str}, law_parameters(_LAW))["found"]
+    numbers = [int(word) for word in str(found or "").split()]
+    there = Counter(dict(zip(numbers[::2], numbers[1::2], strict=True)))
+    others = (_draw_keys() - there).total()
+    figures: dict[str, float | str] = {"draws": there.total(), "other_keys": others}
+    seen = f"{there.total():,} draws, of {_DRAWS:,}; {others:,} of them had another key than here"
+    return ProofAnswer(there.total() == _DRAWS and not others, seen, figures)
+
+
+def _draw_keys() -> Counter[int]:
+    keys, state = Counter[int](), _FIRST_STATE
+    for _ in range(_DRAWS):
+        state = (state * 1_664_525 + 1 + 2**31) % 2**32 - 2**31
+        keys[_LAW.key_of(_LAW.rank_at((state + 2**31) / 2**32))] += 1
+    return keys
 
 
 def _find_code_type(bench: Bench, schema: int) -> str:

@@ -23,6 +23,7 @@ from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
 from openslob.engines.slice_io import (
     KINDS,
     explained_kinds,
+    key_statement,
     loop_parameters,
     plan_refused,
     procedures_of,
@@ -90,6 +91,8 @@ def compose_slice(
         procedure=names.procedure(schema, part),
         run_table=names.RUN_TABLE,
         fresh=fresh.replace("\n", "\n" + " " * 12),
+        select_key=_compose_key(workload, "work_unit", indent=16),
+        update_key=_compose_key(workload, "update_work_unit", indent=12),
         commit=_COMMIT[workload.commit_mode],
         sleep=sleep_procedure(version),
         steepness=STEEPNESS,
@@ -98,6 +101,10 @@ def compose_slice(
         **{kind.value: _compose_in_loop(kind, schema, parts) for kind in KINDS},
         **{f"{kind.value}_hot": _compose_in_loop(kind, hot_schema, parts) for kind in KINDS},
     )
+
+
+def _compose_key(workload: Workload, rows: str, indent: int) -> str:
+    return statement("slice", key_statement(workload), rows=rows).replace("\n", "\n" + " " * indent)
 
 
 def choose_hint(version: Sequence[int]) -> str:

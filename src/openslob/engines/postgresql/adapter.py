@@ -86,6 +86,8 @@ _WORK = {
 # Connections that are never used through a pooler which shares its connections: such a one is not given settings. A
 # session sets its own.
 _OURS = frozenset({*_WORK, "install", "release", "heartbeat", STOP})
+# BM_MAX_USAGE_COUNT of its buffer manager, the same in every version.
+_USE_LIMIT = 5
 # "openslob" as a number: the key of the advisory lock that keeps two loads or runs on one database apart.
 LOCK_KEY = int.from_bytes(b"openslob", "big", signed=True)
 
@@ -228,6 +230,7 @@ class PostgresEngine(ServerEngine[Connection]):
             direct_io_remedy=checks.direct_io_remedy(number),
             started_at=started_at,
             least_window_s=least_window_s(number),
+            cache_use_limit=_USE_LIMIT,
             identity=identity,
         )
 

@@ -51,7 +51,7 @@ def _plans_of_part(
             phases=phases_of(
                 workload.seed,
                 number,
-                workload.hotspot_frequency if workload.do_hotspot else 0,
+                workload.hotspot_frequency if workload.has_hotspot else 0,
                 workload.hot_schema_frequency,
                 workload.think_tm_frequency,
             ),
@@ -67,7 +67,7 @@ def _plans_of_part(
 
 
 def _hotspot(workload: Workload, block_size: int) -> tuple[int, int] | None:
-    if not workload.do_hotspot:
+    if not workload.has_hotspot:
         return None
     first_block = int(workload.hotspot_offset_mb * MIB) // block_size
     return first_block + 1, int(workload.hotspot_mb * MIB) // block_size

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from openslob.core.access import AccessKind
 from openslob.core.host import Host
 from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.units import NANOS, format_bytes
@@ -48,6 +49,10 @@ class Memory(Protocol):
     @property
     def cache_bytes(self) -> int | None:
         """The size of the cache in bytes; None when that is unknown."""
+
+    @property
+    def cache_use_limit(self) -> int | None:
+        """Up to how many uses the cache counts of a block, as in `ServerFacts`."""
 
     @property
     def direct_io(self) -> bool | None:
@@ -150,13 +155,15 @@ def purpose_findings(workload: Workload, memory: Memory, host_bytes: int | None 
     if workload.block_path is BlockPath.LOCAL:
         return
     data, cache = active_bytes(workload, memory.block_size), memory.cache_bytes
+    is_skewed = workload.access.kind is AccessKind.ZIPF
+    more = "use ACCESS=uniform" if is_skewed else f"load more ({_PIO_FACTOR} times the cache or more)"
     remedies = {
-        Mode.PIO: f"load more ({_PIO_FACTOR} times the cache or more), or use a smaller cache",
+        Mode.PIO: f"{more}, or use a smaller cache",
         Mode.LIO: "load less, or use a larger cache",
     }
     # A test of the log needs cached data, too: otherwise it waits for reads.
     needed = Mode.LIO if workload.mode is Mode.REDO else workload.mode
-    for purpose in _by_cache(data, cache):
+    for purpose in _by_cache(data, cache, _skewed_hits(workload, memory)):
         if purpose.mode is needed and purpose.possible is None:
             remedy = "let this user see the cache's size, or look at the verdict on the mode after the run"
             yield Finding("mode", purpose.why, remedy, blocking=False)
@@ -184,12 +191,25 @@ def _past_the_page_cache(memory: Memory, host_bytes: int | None) -> str:
     return f"{memory.direct_io_remedy or 'use direct I/O'}; otherwise load far more than the host's memory{least}"
 
 
-def purposes(data_bytes: int, memory: Memory, host_bytes: int | None = None) -> Sequence[Purpose]:
+def _skewed_hits(workload: Workload, memory: Memory) -> float | None:
+    """Return the share of visits that are expected to be hits, with a Zipf law; None if unknown, and with others."""
+    if workload.access.kind is not AccessKind.ZIPF:
+        return None
+    from openslob.analyze.expected_hits import expected_hit_pct  # noqa: PLC0415 - imports NumPy
+
+    pct = expected_hit_pct(workload, memory.block_size, memory.cache_bytes, memory.cache_use_limit).value
+    return None if pct is None else pct / 100
+
+
+def purposes(
+    data_bytes: int, memory: Memory, host_bytes: int | None = None, skewed_hits: float | None = None
+) -> Sequence[Purpose]:
     """Return whether a test of physical reads, and one of logical reads, is possible with this much data and cache.
 
     ``host_bytes`` as for `purpose_findings`: buffered reads of data that it can hold do not reach storage.
+    ``skewed_hits`` is the share of visits that are expected to be hits, where keys are not all alike.
     """
-    physical, logical = _by_cache(data_bytes, memory.cache_bytes)
+    physical, logical = _by_cache(data_bytes, memory.cache_bytes, skewed_hits)
     return (_by_page_cache(physical, data_bytes, memory, host_bytes), logical)
 
 
@@ -213,13 +233,14 @@ def is_cacheable(data_bytes: int, cache_bytes: int | None) -> bool:
     return cache_bytes is not None and data_bytes <= CACHEABLE * cache_bytes
 
 
-def _by_cache(data_bytes: int, cache_bytes: int | None) -> Sequence[Purpose]:
+def _by_cache(data_bytes: int, cache_bytes: int | None, skewed_hits: float | None) -> Sequence[Purpose]:
     """Return what the server's own cache makes possible."""
     if cache_bytes is None:
         why = f"{format_bytes(data_bytes)} of active data, and the size of the cache is not known"
         return (Purpose(Mode.PIO, None, why), Purpose(Mode.LIO, None, why))
     sizes = f"{format_bytes(data_bytes)} of active data, {format_bytes(cache_bytes)} of cache"
     hits = min(1.0, cache_bytes / data_bytes) if data_bytes else 1.0
+    hits = max(hits, skewed_hits or 0.0)
     if data_bytes <= cache_bytes:
         physical = f"{sizes}: all of it can be cached, so reads would be hits"
     else:
@@ -227,7 +248,7 @@ def _by_cache(data_bytes: int, cache_bytes: int | None) -> Sequence[Purpose]:
     fits = is_cacheable(data_bytes, cache_bytes)
     logical = f"{sizes}: {'all of it stays cached' if fits else 'it will not all stay cached'}"
     return (
-        Purpose(Mode.PIO, data_bytes >= _PIO_FACTOR * cache_bytes, physical),
+        Purpose(Mode.PIO, data_bytes >= _PIO_FACTOR * cache_bytes and hits <= 1 / _PIO_FACTOR, physical),
         Purpose(Mode.LIO, fits, logical),
     )
 
@@ -254,7 +275,7 @@ def preflight(
         facts=facts,
         location=location,
         findings=sorted(found, key=_gravity),
-        purposes=purposes(data_bytes, facts, host_memory(location, engine.host)),
+        purposes=purposes(data_bytes, facts, host_memory(location, engine.host), _skewed_hits(workload, facts)),
         data_bytes=data_bytes,
         unknown={name: why for name in _figures_of(workload) if (why := METRICS[name].why_unknown(probe))},
         unproved={name: why for name, why in probe.engine.unknown.items() if name not in (*ENGINE_INPUTS, *_UNUSED)},

@@ -16,6 +16,7 @@ from openslob.analyze.measure import measure, totals_beside
 from openslob.analyze.run_tables import TablesInMemory
 from openslob.analyze.trace import Trace, trace_of
 from openslob.analyze.verdict_registry import RULES_VERSION
+from openslob.core.access import AccessKind
 from openslob.core.measurement import Observed
 from openslob.engines.base import Engine
 from openslob.engines.facts import ServerFacts
@@ -23,6 +24,12 @@ from openslob.record.facts import FactsRecord, beside, given_of
 from openslob.record.model import RecordKind, RunRecord, Status
 from openslob.record.raw_csv import Event
 from openslob.record.store import RunFolder, new_head
+
+
+def _list_use_limit(facts: ServerFacts, spec: Mapping[str, Any]) -> dict[str, int]:
+    """Return what a prediction of hits needs to be made again, for a run that has one."""
+    is_predicted = str(spec.get("access", "")).startswith(AccessKind.ZIPF)
+    return {"cache_use_limit": facts.cache_use_limit} if is_predicted and facts.cache_use_limit else {}
 
 
 class RecordBuilder:
@@ -58,6 +65,7 @@ class RecordBuilder:
             **({"experimental": facts.experimental} if facts.experimental else {}),
             **({"stand_in": True} if facts.stand_in else {}),
             **({} if facts.clock_us is None else {"clock_us": facts.clock_us}),
+            **_list_use_limit(facts, spec),
         }
         # What differences of the engine's counters follow from, if they can be taken again.
         self.counting: Mapping[str, Any] | None = None

@@ -31,8 +31,8 @@ UNKNOWN_CACHE_SCALE = Extent.parse("2G")
 class ServerMemory:
     """What of a server decides which data a test needs: its cache, its block size, and whether its I/O is direct.
 
-    ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown. ``least_window_s`` and
-    ``no_device`` are as in `ServerFacts`.
+    ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown. ``least_window_s``,
+    ``no_device`` and ``cache_use_limit`` are as in `ServerFacts`.
     """
 
     block_size: int
@@ -42,6 +42,7 @@ class ServerMemory:
     direct_io_remedy: str = "use --io direct"
     least_window_s: float = 0.0
     no_device: str = ""
+    cache_use_limit: int | None = None
 
     def with_settings(self, server: Values) -> ServerMemory:
         """Return the memory of the server after a restart with these settings."""
@@ -64,7 +65,7 @@ def server_memory(target: str) -> ServerMemory | None:
             engine = registry.resolve(target)[0]
             facts, host = engine.facts(), host_memory(engine.location(), engine.host)
             direct, more = (facts.direct_io, host, facts.direct_io_remedy), (facts.least_window_s, facts.no_device)
-            return ServerMemory(facts.block_size, facts.cache_bytes, *direct, *more)
+            return ServerMemory(facts.block_size, facts.cache_bytes, *direct, *more, facts.cache_use_limit)
         spec = registry.find_or_new(target).status().spec
     except SlobError:
         return None

@@ -9,6 +9,7 @@ import pytest
 
 from factories import measurements as made
 from factories.tables import table
+from openslob.analyze.expected_hits import expected_hit_pct
 from openslob.analyze.verdicts import VERDICTS, judge, level, server
 from openslob.core.measurement import (
     CLOCK_WAS_SET,
@@ -48,6 +49,14 @@ def stated(mode, **overrides):
 def local_path(**overrides):
     counted = {"private_visits": made.READ_REQUESTS, "shared_visits": 0.0, **overrides}
     return {"workload": made.workload(block_path="local"), "engine": made.engine(**counted)}
+
+
+def skewed(points, visits=made.READ_REQUESTS, **load):
+    """A run with a Zipf law, whose share of hits is so many points above the expected one."""
+    asked = made.workload(access="zipf:0.99", work_unit=1, **load)
+    expected = expected_hit_pct(asked, made.BLOCK, 64 * MIB).value or 50.0
+    reads = visits * (1 - (expected + points) / 100)
+    return {"workload": asked, "engine": made.engine(read_bytes=reads * made.BLOCK)}
 
 
 def syncs(number):
@@ -246,6 +255,15 @@ CASES = [
     ("commits_waited", FAILS, each_waited(10_799), "10,799 commits waited"),
     ("commits_waited", HOLDS, each_waited(20_000), "20,000 commits"),
     ("commits_waited", UNKNOWN, each_waited(20_000, server_wide=frozenset({"commit_waits"})), "others' among them"),
+    ("hits_as_expected", HOLDS, skewed(0), "% are expected with zipf:0.99; a difference of 5 points is allowed."),
+    ("hits_as_expected", HOLDS, skewed(-4.99), "of the block visits needed no read"),
+    ("hits_as_expected", FAILS, skewed(-5.01), "Perhaps the cache was not full when the window began"),
+    ("hits_as_expected", FAILS, skewed(5.01), "or it held other data."),
+    ("hits_as_expected", UNKNOWN, {**skewed(0), "cache_bytes": None}, "the size of the cache is not known"),
+    ("hits_as_expected", UNKNOWN, skewed(0, scan_pct=1), "scans go through the cache, too"),
+    ("hits_as_expected", UNKNOWN, skewed(0, hot_schema_frequency=9), "no hits are predicted"),
+    ("hits_as_expected", UNKNOWN, skewed(0, block_path="local"), "do not share one cache"),
+    ("hits_as_expected", UNKNOWN, {**skewed(0), "engine": made.engine(read_bytes=None)}, "read_bytes was not"),
     ("mode", UNKNOWN, {}, "looks like pio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=500.0 * MIB)}, "looks like lio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=50.0 * MIB)}, "looks like redo"),
@@ -423,6 +441,18 @@ def test_every_verdict_is_tested_for_each_outcome_it_can_have():
     names = {verdict.__name__ for verdict in VERDICTS} - apart
     # Whether a session was lost is always known.
     assert tested == {(name, outcome) for name in names for outcome in Holds} - {("errors", UNKNOWN)}
+
+
+def test_hits_are_expected_of_skewed_keys_only():
+    for access in ("uniform", "hotspot"):
+        run = made.measurement(workload=made.workload(access=access))
+        assert "hits_as_expected" not in {found.name for found in judge(run)}
+
+
+def test_a_cache_that_is_a_clock_is_judged_as_one():
+    run = {**skewed(0), "cache_use_limit": 5}
+    figures = verdict("hits_as_expected", **run).figures
+    assert figures["expected_hit_pct"] > figures["hit_pct"] + 0.5
 
 
 def test_the_path_is_judged_only_where_one_of_its_own_was_asked_for():

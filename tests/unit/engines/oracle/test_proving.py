@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
 
 import pytest
@@ -10,6 +11,7 @@ from factories.oracle.double import Answers, connected, rows, statements_of
 from factories.oracle.loading import Database
 from factories.oracle.wire_executor import Executor, OracleError, Rows
 from factories.tables import table
+from openslob.core.access import KeyLaw
 from openslob.core.workload import Workload
 from openslob.engines.oracle import proving
 from openslob.engines.oracle.proof_bench import BLOCKS, subtract
@@ -77,10 +79,10 @@ def asked(number, executor, version=(19, 3)):
     return next(question for question in list_questions(bench) if question.number == number).ask()
 
 
-def test_there_are_twenty_questions():
+def test_there_are_twenty_one_questions():
     bench = Bench(Answering())
     every = list_questions(bench)
-    assert sorted(question.number for question in every) == list(range(1, 21))
+    assert sorted(question.number for question in every) == list(range(1, 22))
     assert all(question.text.endswith("?") for question in every)
     assert len({question.name for question in every}) == len(every)
 
@@ -120,6 +122,17 @@ def test_tables_of_tables_integers_that_wrap_and_moments(elements, product, mome
     answer = asked(10, Elements())
     assert answer.holds is holds
     assert answer.figures == {"elements": elements, "wraps": product, "moments": moment}
+
+
+@table(("wrong", "holds"), [({}, True), ({1: -1, 2: 1}, False), ({1: -1}, False)])
+def test_keys_that_a_law_draws_are_those_of_the_same_numbers_here(wrong, holds):
+    drawn, state = Counter(wrong), 12345
+    for _ in range(20_000):
+        state = (state * 1_664_525 + 1) % 2**32
+        drawn[KeyLaw(0.99, 300).key_of(KeyLaw(0.99, 300).rank_at((state + 2**31) % 2**32 / 2**32))] += 1
+    answer = asked(21, Answering({"found": " ".join(f"{key} {times}" for key, times in drawn.items())}))
+    assert answer.holds is holds
+    assert answer.figures == {"draws": drawn.total(), "other_keys": 0 if holds else 1}
 
 
 @table(

@@ -92,6 +92,9 @@ def test_the_hot_spot_is_in_keys_of_the_engine_s_block_size():
     workload = Workload(scale="1000", do_hotspot=True, hotspot_mb=2, hotspot_offset_mb=1, hotspot_frequency=3)
     assert session_plans(workload, 8192, "t")[0].hotspot == (129, 256)
     assert session_plans(workload, 16384, "t")[0].hotspot == (65, 128)
+    same = Workload(scale="1000", access="hotspot", hotspot_mb=2, hotspot_offset_mb=1, hotspot_frequency=3)
+    assert session_plans(same, 8192, "t")[0].hotspot == (129, 256)
+    assert session_plans(same, 8192, "t")[0].phases == session_plans(workload, 8192, "t")[0].phases
     plain = Workload(scale="1000", hotspot_frequency=3)
     assert session_plans(plain, 8192, "t")[0].hotspot is None
     assert session_plans(plain, 8192, "t")[0].phases.hotspot == 0

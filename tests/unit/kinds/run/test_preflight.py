@@ -63,6 +63,14 @@ def test_a_mode_that_can_not_be_is_found_before_the_run(size, mode, direct_io, e
     assert all(one.spoils and one.remedy for one in found)
 
 
+def test_skewed_keys_make_hits_however_much_data_there_are():
+    load = workload("4G", "pio", access="zipf:0.99", work_unit=1)
+    (found,) = purpose_findings(load, facts())
+    assert (found.name, found.blocking, found.remedy) == ("mode", False, "use ACCESS=uniform, or use a smaller cache")
+    assert 40 < numbers(found.why)[-1] < 90
+    assert list(purpose_findings(workload("4G", "pio", access="uniform", work_unit=1), facts())) == []
+
+
 def test_what_is_possible_is_unknown_where_the_cache_is():
     server = replace(facts(), cache_bytes=None, free_connections=None)
     pio, lio = purposes(2 * GIB, server)

@@ -28,6 +28,20 @@ UPDATE {table} FORCE INDEX (custid) SET {assignments} WHERE custid BETWEEN {firs
 -- name: scan
 SELECT count(c2) {into} FROM {table}
 
+-- name: key_uniform
+-- One of these three draws an operation's first key. Placeholder: rows, its number of keys.
+base + FLOOR(RAND() * (span - {rows} + 1))
+
+-- name: key_zipf
+-- A rank, and its key (core/access.py). A rounding error at the last rank would be one too many. The product of rank and
+-- step has more digits than a DOUBLE.
+1 + LEAST(CAST(FLOOR(POW(zipf_low + RAND() * zipf_width, zipf_power) - 0.5) AS SIGNED), zipf_keys - 1) * zipf_step
+    % zipf_keys
+
+-- name: key_zipf_of_one
+-- The same for an exponent of 1.
+1 + LEAST(CAST(FLOOR(EXP(zipf_low + RAND() * zipf_width) - 0.5) AS SIGNED), zipf_keys - 1) * zipf_step % zipf_keys
+
 -- name: explain
 -- Result:   EXPLAIN's columns, which MySQL 9.5 and later return only with FORMAT=TRADITIONAL.
 EXPLAIN FORMAT=TRADITIONAL {statement}
@@ -53,8 +67,9 @@ END IF;
 -- One call is one slice: it runs operations until its end time or operation limit, each update in a transaction of its
 -- own, and returns what it did. The procedure is made once per schema and class of sessions.
 -- Placeholders: procedure, its quoted name; select, update, scan, the statements above on the session's own tables;
--- select_hot, update_hot, scan_hot, the same on schema 1's tables; common_start, step_aside, the parts above, empty where
--- sessions do not begin together; resume_*, the pieces of resume.sql, empty outside of a Galera cluster.
+-- select_hot, update_hot, scan_hot, the same on schema 1's tables; select_key, update_key, how their first key is drawn;
+-- common_start, step_aside, the parts above, empty where sessions do not begin together; resume_*, the pieces of
+-- resume.sql, empty outside of a Galera cluster.
 -- Parameters: see the comments beside them. Times are µs since the epoch by the server's clock, which is UTC for the
 -- session (session.sql).
 -- Result:   any number of result sets with one row and the column `latencies`: an operation's kind and service time as
@@ -79,6 +94,11 @@ CREATE PROCEDURE {procedure}(
     hotspot_phase    BIGINT,
     hotspot_key      BIGINT,       -- first key of the hot spot
     hotspot_keys     BIGINT,       -- its number of keys
+    zipf_keys        BIGINT,       -- keys that ranks stand for, and the constants of their law (core/access.py)
+    zipf_step        BIGINT,
+    zipf_low         DOUBLE,
+    zipf_width       DOUBLE,
+    zipf_power       DOUBLE,
     hot_schema_every BIGINT,       -- every how many operations one goes to schema 1; 0: never
     hot_schema_phase BIGINT,
     think_every      BIGINT,       -- every how many operations the session sleeps; 0: never
@@ -158,7 +178,7 @@ slice: BEGIN
         IF update_quota >= 100 THEN
             SET update_quota = update_quota - 100;
             SET kind = 1;
-            SET first_key = base + FLOOR(RAND() * (span - update_work_unit + 1));
+            SET first_key = {update_key};
             SET last_key = first_key + update_work_unit - 1;
             IF random_values THEN
                 SET fresh = '';
@@ -195,7 +215,7 @@ slice: BEGIN
             SET scan_quota = scan_quota + scan_pct;
             IF scan_quota < 100 THEN
                 SET kind = 0;
-                SET first_key = base + FLOOR(RAND() * (span - work_unit + 1));
+                SET first_key = {select_key};
                 SET last_key = first_key + work_unit - 1;
 {common_start}
                 SET t0 = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));

@@ -1,7 +1,7 @@
 -- Purpose:  what `slob check --prove` asks a server: each is something that the engine relies on and no test of ours shows.
 -- Versions: Oracle Database 11.2 to 26ai.
--- Placeholders: sleep, as in slice.sql; own, as in counters.sql; table; single, a hint, or nothing; kind, NATIVE or
---           INTERPRETED; setting.
+-- Placeholders: sleep, as in slice.sql; draw, its `key_zipf`; own, as in counters.sql; table; single, a hint, or nothing;
+--           kind, NATIVE or INTERPRETED; setting.
 
 -- name: warnings
 ALTER SESSION SET PLSQL_WARNINGS = 'ENABLE:ALL'
@@ -149,6 +149,40 @@ BEGIN
     END LOOP;
     passed := SYSTIMESTAMP - t0;
     :server_us := EXTRACT(SECOND FROM passed) * 1000000 / 20000;
+END;
+
+-- name: drawn_keys
+-- How often each key is drawn in 20,000 draws by the work loop's own statements: `key times key times …`.
+DECLARE
+    TYPE counts_by_key IS TABLE OF PLS_INTEGER INDEX BY PLS_INTEGER;
+    times          counts_by_key;
+    state          SIMPLE_INTEGER := 12345;
+    zipf_keys      CONSTANT NUMBER := :zipf_keys;
+    zipf_step      CONSTANT NUMBER := :zipf_step;
+    low            CONSTANT BINARY_DOUBLE := :zipf_low;
+    width          CONSTANT BINARY_DOUBLE := :zipf_width;
+    power_of       CONSTANT BINARY_DOUBLE := :zipf_power;
+    one_half       CONSTANT BINARY_DOUBLE := 0.5;
+    chance         BINARY_DOUBLE;
+    drawn          NUMBER;
+    first_key      PLS_INTEGER;
+    listed         VARCHAR2(4000);
+BEGIN
+    FOR i IN 1 .. 20000 LOOP
+        state := state * 1664525 + 1;
+        {draw}
+        IF times.EXISTS(first_key) THEN
+            times(first_key) := times(first_key) + 1;
+        ELSE
+            times(first_key) := 1;
+        END IF;
+    END LOOP;
+    first_key := times.FIRST;
+    WHILE first_key IS NOT NULL LOOP
+        listed := listed || ' ' || first_key || ' ' || times(first_key);
+        first_key := times.NEXT(first_key);
+    END LOOP;
+    :found := listed;
 END;
 
 -- name: direct

@@ -21,6 +21,18 @@ UPDATE {table} SET {assignments} WHERE custid >= {key} AND custid < {key} + {row
 -- name: scan
 SELECT count(c2) {into} FROM {table}
 
+-- name: key_uniform
+-- One of these three draws an operation's first key. Placeholder: rows, its number of keys.
+base + floor(random() * (span - {rows} + 1))::bigint
+
+-- name: key_zipf
+-- A rank, and its key (core/access.py). A rounding error at the last rank would be one too many.
+1 + least(floor(power(zipf_low + random() * zipf_width, zipf_power) - 0.5)::bigint, zipf_keys - 1) * zipf_step % zipf_keys
+
+-- name: key_zipf_of_one
+-- The same for an exponent of 1.
+1 + least(floor(exp(zipf_low + random() * zipf_width) - 0.5)::bigint, zipf_keys - 1) * zipf_step % zipf_keys
+
 -- name: prepare
 -- Parameters of the prepared statement: first key, number of keys, the values that an update writes.
 PREPARE slob_plan (bigint, bigint, text[]) AS {statement}
@@ -55,10 +67,10 @@ DEALLOCATE slob_plan
 -- One call is one slice: it runs operations until its end time or operation limit, with a COMMIT after every update, and
 -- returns what it did. The procedure is made once per schema and class of sessions.
 -- Placeholders: procedure, nap (nap.sql), identifiers; select, update, scan, the statements above on the session's own
--- tables; select_hot, update_hot, scan_hot, the same on schema 1's tables; common_start, step_aside, the parts above,
--- empty unless many sessions begin together; paced_wait, paced_respond (paced.sql), empty when the workload has no
--- rate; histograms, their number; bucket, the bucket number of `us` (histogram.py), and
--- last_bucket; buckets_a_kind.
+-- tables; select_hot, update_hot, scan_hot, the same on schema 1's tables; select_key, update_key, how their first key is
+-- drawn; common_start, step_aside, the parts above, empty unless many sessions begin together; paced_wait, paced_respond
+-- (paced.sql), empty when the workload has no rate; histograms, their number; bucket, the bucket number of `us`
+-- (histogram.py), and last_bucket; buckets_a_kind.
 -- Parameters: see the comments beside them. Times are µs since the epoch by the server's clock.
 -- Result:   one row of the INOUT parameters.
 CREATE OR REPLACE PROCEDURE {procedure}(
@@ -77,6 +89,11 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     hotspot_phase    bigint,
     hotspot_key      bigint,       -- first key of the hot spot
     hotspot_keys     bigint,       -- its number of keys
+    zipf_keys        bigint,       -- keys that ranks stand for, and the constants of their law (core/access.py)
+    zipf_step        bigint,
+    zipf_low         float8,
+    zipf_width       float8,
+    zipf_power       float8,
     hot_schema_every bigint,       -- every how many operations one goes to schema 1; 0: never
     hot_schema_phase bigint,
     think_every      bigint,       -- every how many operations the session sleeps; 0: never
@@ -172,7 +189,7 @@ BEGIN
         IF (update_phase + op + 1) * update_pct % 100 < update_pct THEN
             updates := updates + 1;
             kind := 1;
-            key := base + floor(random() * (span - update_work_unit + 1))::bigint;
+            key := {update_key};
             IF random_values THEN
                 fresh := ARRAY(SELECT left(translate(encode(sha512(convert_to(concat_ws('/', tag, op, c, 'a'), 'UTF8'))
                                                   || sha512(convert_to(concat_ws('/', tag, op, c, 'b'), 'UTF8')),
@@ -201,7 +218,7 @@ BEGIN
         ELSE
             IF (scan_phase + op + 1 - updates) * scan_pct % 100 >= scan_pct THEN
                 kind := 0;
-                key := base + floor(random() * (span - work_unit + 1))::bigint;
+                key := {select_key};
 {common_start}
                 t0 := clock_timestamp();
                 IF hot THEN
