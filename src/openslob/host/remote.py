@@ -28,7 +28,7 @@ from openslob.host.device import device_folder, mount_of, parse_mounts
 from openslob.host.exporter import ExporterHost
 from openslob.host.limits import list_group_files
 from openslob.host.model import text_of
-from openslob.host.remote_files import RemoteProc, fetch, find_present, parse_allowed
+from openslob.host.remote_files import AT_ONCE, RemoteProc, fetch, find_present, parse_allowed
 from openslob.host.remote_shell import RemoteShell, ssh_command
 
 # What describes the host and does not change.
@@ -125,10 +125,12 @@ class RemoteHost:
         self._processes = [files for files in self._processes if not files.closed]
         ahead = [path for files in self._processes for path in files.list_again()] if again else []
         asked_ns = time.monotonic_ns()
-        texts = self._copy(self._changing, ahead)
+        texts = self._copy(self._changing, ahead[:AT_ONCE])
+        # The files that are copied came first: those of hundreds of processes may take a part of a second.
+        took_ns = self.shell.first_ns - asked_ns
+        texts |= fetch(self.shell, ahead[AT_ONCE:])
         for files in self._processes:
             files.begin(texts if again else {})
-        took_ns = time.monotonic_ns() - asked_ns
         moment_ns = asked_ns + took_ns // 2
         self.round_trip_s = took_ns / NANOS
         uptime = text_of(self.root / "proc/uptime")
@@ -247,10 +249,10 @@ class RemoteHost:
         self.shell.close()
         self._copies.close()
 
-    def _copy(self, paths: Iterable[str], more: Sequence[str] = ()) -> dict[str, bytes]:
-        """Copy files; return the texts of those that there are, and of ``more`` that are read with them."""
+    def _copy(self, paths: Iterable[str], then: Sequence[str] = ()) -> dict[str, bytes]:
+        """Copy files; return the texts of those that there are, and of those that are read then."""
         wanted = list(paths)
-        texts = fetch(self.shell, [*wanted, *more])
+        texts = fetch(self.shell, wanted, then)
         for path in wanted:
             if path in texts:
                 self._copies.write(path, texts[path])

@@ -11,20 +11,24 @@ from pathlib import Path
 from openslob.host.remote_shell import RemoteShell
 
 # More files are read by several commands: the list of one has a limit.
-_AT_ONCE = 2000
+AT_ONCE = 2000
 _REFUSED = object()
 # Read rarely, and by its own command.
 _OF_TASK = re.compile(r"/task/\d+/stat$")
 
 
-def fetch(shell: RemoteShell, paths: Sequence[str]) -> dict[str, bytes]:
-    """Return the texts of the files that exist and can be read. Lines end with a newline, the last one, too."""
+def fetch(shell: RemoteShell, paths: Sequence[str], then: Sequence[str] = ()) -> dict[str, bytes]:
+    """Return the texts of the files that exist and can be read. Lines end with a newline, the last one, too.
+
+    ``then`` is read when all ``paths`` were, `AT_ONCE` files at the most, without another question.
+    """
     found: dict[str, bytes] = {}
-    for begin in range(0, len(paths), _AT_ONCE):
-        part = list(dict.fromkeys(paths[begin : begin + _AT_ONCE]))
+    for begin in range(0, len(paths), AT_ONCE):
+        parts = [paths[begin : begin + AT_ONCE], then if begin + AT_ONCE >= len(paths) else ()]
+        names = [list(dict.fromkeys(part)) for part in parts if part]
         # A second file makes grep print names. What can't be read it leaves out.
-        said = shell.ask(f"grep -s '' {' '.join(map(shlex.quote, part))} /dev/null")
-        found |= parse_lines(said, part)
+        said = shell.ask("; ".join(f"grep -s '' {' '.join(map(shlex.quote, part))} /dev/null" for part in names))
+        found |= parse_lines(said, [name for part in names for name in part])
     return found
 
 

@@ -56,6 +56,8 @@ class RemoteShell:
 
     def __init__(self, command: Sequence[str], where: str, silence_s: float = SILENCE_S) -> None:
         self.where, self._command, self._silence_s = where, command, silence_s
+        # When the first of the last answer came, by the monotonic clock.
+        self.first_ns = 0
         # Why it answers no more; empty while it does.
         self.lost = ""
         self._known: dict[str, int] = {}
@@ -91,6 +93,7 @@ class RemoteShell:
         mark = f"{self._mark}-{self._asked}"
         sent = f"{self._shorten(command)}\nprintf '\\n%s\\n' {mark}\n".encode()
         self._said.clear()
+        self.first_ns = 0
         end = f"\n{mark}\n".encode()
         until = time.monotonic() + patience_s
         while end not in self._said[-_AT_ONCE - len(end) :]:
@@ -111,6 +114,7 @@ class RemoteShell:
                 sent = sent[os.write(stdin.fileno(), sent[:_AT_ONCE]) :]
             if readable:
                 came = os.read(stdout.fileno(), _AT_ONCE)
+                self.first_ns = self.first_ns or time.monotonic_ns()
                 self._said += came
                 if not came:
                     self._lose("")

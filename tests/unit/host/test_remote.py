@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -70,6 +71,24 @@ def test_files_come_as_they_are_and_what_is_not_there_is_left_out(shell, tmp_pat
     assert fetch(shell, paths) == {str(tmp_path / name): text for name, text in texts.items()}
     assert find_present(shell, paths) == set(paths[:-1])
     assert not (tmp_path / "i").exists()
+
+
+def test_the_answer_dates_what_was_read_first(shell, tmp_path):
+    (tmp_path / "a").write_text("one\n")
+    os.mkfifo(tmp_path / "b")
+
+    def write():
+        time.sleep(0.3)
+        (tmp_path / "b").write_text("two\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    found = fetch(shell, [str(tmp_path / "a")], [str(tmp_path / "b")])
+    assert list(found.values()) == [b"one\n", b"two\n"]
+    writer.join()
+    begun_ns = time.monotonic_ns()
+    assert shell.ask("echo 1; sleep 0.3; echo 2") == b"1\n2\n"
+    assert begun_ns < shell.first_ns <= time.monotonic_ns() - 200_000_000
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z:/]{1,6}", fullmatch=True), st.lists(st.binary(max_size=5), max_size=3)))
