@@ -96,6 +96,7 @@ class MadeUpServer:
     at_work: set = field(default_factory=set)
     changed: threading.Condition = field(default_factory=threading.Condition)
     address: Address = field(default_factory=lambda: Address.parse("postgresql://u@made.up/d"))
+    direct: Address | None = None
     agents: list = field(default_factory=list)
 
     def end_agents(self):

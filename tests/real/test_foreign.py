@@ -20,12 +20,14 @@ from factories.paths import GOLDEN
 from factories.running import DATA, ignore, judged, load, measured, slob
 from openslob.analyze.load_kinds import load_kind
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.secrets import Address
 from openslob.core.workload import Workload
 from openslob.engines.managed.account import server_account
 from openslob.engines.postgresql import checks
 from openslob.engines.registry import engine_for
 from openslob.kinds.run.preflight import preflight
 from openslob.metrics.run_metrics import NO_READS
+from openslob.record.model import Holds
 
 SMALL = {"schemas": 2, "scale": "1500", "scan_table_sz": "10"}
 GOLDEN = GOLDEN / "check-ordinary.txt"
@@ -285,6 +287,40 @@ def test_a_pool_of_sessions_works_and_is_told(foreign, ordinary, tmp_path):
     assert not any("did not end by themselves" in note for note in record.notes)
     assert record.environment["local"] is False
     judged(record, "counts_agree")
+
+
+@contextmanager
+def plans_pinned(foreign):
+    """What sessions behind a pooler can't set."""
+    for setting in ("enable_bitmapscan", "enable_seqscan"):
+        foreign.ask(f"ALTER ROLE app SET {setting} = off")
+    try:
+        yield
+    finally:
+        for setting in ("enable_bitmapscan", "enable_seqscan"):
+            foreign.ask(f"ALTER ROLE app RESET {setting}")
+
+
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+def test_the_client_loop_works_through_a_pool_that_shares_sessions(foreign, ordinary, mode, tmp_path):
+    with plans_pinned(foreign), pgbouncer(foreign, mode) as port:
+        engine = engine_for(foreign.url("app", "bench", port=port))
+        engine.direct = Address.parse(ordinary)
+        load_small(engine)
+        parameters = {**SMALL, "update_pct": 10, "sessions": 16, "loop": "client", "run_time": 2}
+        record = measured(engine, tmp_path, **parameters).record
+        assert engine.sessions_left() == engine.release_sessions() == 0
+        engine.direct = Address.parse(foreign.url("app", "postgres"))
+        found = [one for one in engine.findings(small(loop="client")) if one.blocking]
+        assert "direct" in [one.name for one in found]
+    assert record.errors == ()
+    assert record.engine["connection"]["pooler"] == "transaction or statement mode"
+    assert "Index Scan" in record.engine["plans"]["update"]
+    assert record.outcome("exact_mix") is Holds.HOLDS
+    # Which process counted what is not the test's, and comes late.
+    assert record.value("ops_per_s") > 0
+    assert record.value("lio_per_s") is None
+    assert "behind a pooler" in record.why_unknown("lio_per_s")
 
 
 # --- the command

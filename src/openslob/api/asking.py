@@ -47,6 +47,12 @@ def find_host_name(given: str | None, config: Folder = None) -> str:
     return given or _setting("host", config)
 
 
+def find_direct(given: str | None, config: Folder = None) -> Address | None:
+    """Return the server itself behind a pooler: the given one, or what SLOB_DIRECT or slob.toml says."""
+    direct = given or _setting("direct", config)
+    return Address.parse(direct) if direct else None
+
+
 def _setting(key: str, config: Folder) -> str:
     """Return a setting of environment or files; empty if neither has it."""
     variable = variable_of(key)

@@ -97,6 +97,7 @@ def target(
     consent: Sequence[str] = (),
     drivers: str | None = None,
     host: str | None = None,
+    direct: str | None = None,
 ) -> Target:
     """Return a server to measure by its URL, such as ``ENGINE://me@db1/test``, or by the name of a managed one.
 
@@ -109,12 +110,13 @@ def target(
         drivers: Who runs the sessions, if not this process: ``"local:4"``, or the URL of a Dask scheduler.
         host: The server's host, if it is not this one: ``"ssh://me@db1"``, or ``"http://db1:9100/metrics"`` of a
             node_exporter, which shows no processes.
+        direct: The URL of the server itself, if ``url`` is a pooler's: only sessions of the client loop go through it.
 
     Raises:
         UsageError: The text is neither a URL nor a name.
 
     """
-    return Target(url, server_pid, consent, drivers, host)
+    return Target(url, server_pid, consent, drivers, host, direct)
 
 
 @overload

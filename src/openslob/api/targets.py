@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar, Unpack
 from openslob.api.asking import (
     Folder,
     find_consent,
+    find_direct,
     find_environment,
     find_host_name,
     find_results,
@@ -100,9 +101,11 @@ class Target:
         consent: Sequence[str] = (),
         drivers: str | None = None,
         host: str | None = None,
+        direct: str | None = None,
     ) -> None:
         self._address, self._drivers = Address.parse(address), drivers
         self._server_pid, self._host = server_pid, host
+        self._direct = find_direct(direct) if direct else None
         self._consent = consent
 
     @property
@@ -378,7 +381,7 @@ class Target:
             self._address, find_results(results, config), Shown(display_for(progress)), log.info, interrupt,
             partial(interruptible, interrupt), self._server_pid, find_consent(self._consent, config),
             partial(hire_crews, self._drivers, None, None, None, log.info),
-            host=find_host(find_host_name(self._host, config)),
+            host=find_host(find_host_name(self._host, config)), direct=self._direct or find_direct(None, config),
         )  # fmt: skip
 
     @with_parameters(Parameters)
@@ -396,6 +399,7 @@ class Target:
         """
         engine = registry.resolve_as_is(self._address.reveal())
         engine.server_pid, engine.host = self._server_pid, find_host(find_host_name(self._host, config))
+        engine.direct = self._direct or find_direct(None, config)
         found = loading.take_loaded(self._resolve(parameters, config), engine, log.info)
         return CheckResult(
             engine.target, preflight(engine, found.workload, find_consent(self._consent, config), found.sources)

@@ -207,7 +207,7 @@ def check(
     if not prove and (output or with_names):
         raise UsageError("--output and --with-names are for the answers of --prove", "give --prove, too")
     engine = resolve_as_is(resolved.target.reveal())
-    engine.server_pid, engine.host = resolved.server_pid, find_host(resolved.host)
+    engine.server_pid, engine.host, engine.direct = resolved.server_pid, find_host(resolved.host), resolved.direct
     if prove:
         prove_assumptions(engine, output, with_names, as_json)
         return

@@ -17,6 +17,7 @@ import typer
 from openslob.cli.console import conceal_too, notify
 from openslob.config.configuration import (
     CONFIG_VARIABLE,
+    DIRECT_VARIABLE,
     PROFILE_VARIABLE,
     TARGET_VARIABLE,
     Configuration,
@@ -40,8 +41,9 @@ def _read_files(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> A
     asked[param.name] = value
     if len(asked) == len(_OPTIONS) and not ctx.resilient_parsing:
         found = read_configuration(asked["config"], _environment(asked["profile"]))
-        if target := found.settings.get(TARGET_VARIABLE):
-            conceal_too(target.value)
+        for variable in (TARGET_VARIABLE, DIRECT_VARIABLE):
+            if target := found.settings.get(variable):
+                conceal_too(target.value)
         ctx.meta[_READ] = found
         ctx.default_map = {name: setting.value for name, setting in _settings_of(ctx, found).items()}
     return value

@@ -63,5 +63,5 @@ def make_context(
     return Context(
         on.target, results, screen, notify, interrupt, partial(stoppable, interrupt=interrupt), on.server_pid,
         on.consented, partial(hire_crews, *drivers, notify), partial(ceiling_source, ceiling, results, interrupt),
-        find_host(on.host),
+        find_host(on.host), on.direct,
     )  # fmt: skip

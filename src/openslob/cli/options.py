@@ -44,6 +44,7 @@ from openslob.cli.configured import (
 from openslob.cli.console import explain, notify
 from openslob.config.configuration import (
     CONSENT_VARIABLE,
+    DIRECT_VARIABLE,
     ENGINE_VARIABLE,
     HOST_VARIABLE,
     TARGET_VARIABLE,
@@ -102,6 +103,13 @@ HOST = Annotated[
     ),
 ]  # fmt: skip
 
+DIRECT = Annotated[
+    str | None,
+    typer.Option(
+        "--direct", envvar=DIRECT_VARIABLE, metavar="URL", rich_help_panel="Target",
+        help="The server itself, if the target is a pooler: all but the sessions of --loop client connect here.",
+    ),
+]  # fmt: skip
 CONSENT = Annotated[
     str | None,
     typer.Option(
@@ -113,9 +121,13 @@ CONSENT = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class OnTarget:
-    """What a command is for: a target, its main process and host as the user names them, and the user's licences."""
+    """What a command is for: a target, its main process and host as the user names them, and the user's licences.
+
+    ``direct`` is the server itself behind a target that is a pooler.
+    """
 
     target: Address
+    direct: Address | None = None
     server_pid: int | None = None
     host: str | None = None
     consented: frozenset[str] = frozenset()
@@ -226,7 +238,7 @@ def _workload_options(
         _option(name, _flag(parameter, name in hidden, defaults.get(name)), None)
         for name, parameter in parameters().items()
     ]
-    return [*_PLACE, _option("consent", CONSENT, None), *flags]
+    return [*_PLACE, _option("direct", DIRECT, None), _option("consent", CONSENT, None), *flags]
 
 
 def price_of_target(ctx: typer.Context, given: str | None) -> Price | None:
@@ -243,7 +255,9 @@ def _environment(ctx: typer.Context) -> Mapping[str, str]:
 
 def _on_target(ctx: typer.Context, given: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `OnTarget`, and remove their options from ``given``."""
-    return {"target": _target(ctx, given), **_place(given), "consented": names(given.pop("consent"))}
+    direct = given.pop("direct")
+    place = {**_place(given), "direct": Address.parse(direct) if direct else None}
+    return {"target": _target(ctx, given), **place, "consented": names(given.pop("consent"))}
 
 
 def _place(given: dict[str, Any]) -> dict[str, Any]:

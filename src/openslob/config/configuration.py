@@ -26,8 +26,8 @@ DEFAULT_FILE = Path("slob.toml")
 CONFIG_VARIABLE, PROFILE_VARIABLE = "SLOB_CONFIG", "SLOB_PROFILE"
 # Of options that are in no file.
 BASELINES_VARIABLE, INCONCLUSIVE_VARIABLE = "SLOB_BASELINES", "SLOB_INCONCLUSIVE"
-TARGET_VARIABLE, ENGINE_VARIABLE, CONSENT_VARIABLE, HOST_VARIABLE = map(
-    variable_of, ("target", "engine", "consent", "host")
+TARGET_VARIABLE, ENGINE_VARIABLE, CONSENT_VARIABLE, HOST_VARIABLE, DIRECT_VARIABLE = map(
+    variable_of, ("target", "engine", "consent", "host", "direct")
 )
 # Others than the file's owner may read it, or replace what it says.
 _OPEN_TO_OTHERS = 0o077

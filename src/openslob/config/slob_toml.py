@@ -20,7 +20,7 @@ from openslob.core.toml import parse_toml
 from openslob.core.workload import CLASSES
 
 WORKLOAD, SERVER, PROFILES = "workload", "server", "profiles"
-COMMAND_KEYS = ("target", "results", "name", "engine", "consent", "host")
+COMMAND_KEYS = ("target", "results", "name", "engine", "consent", "host", "direct")
 # The options of `slob server start` that a file may give.
 SERVER_KEYS = (
     *("version", "bin_dir", "data_dir", "block_size", "cache"),

@@ -331,7 +331,8 @@ class Engine(Protocol):
 
     ``address`` is what the engine was made of, with the password. ``server_pid`` is the server's main process on this
     host as the user names it, for servers whose process can't be found from here. ``host`` is the server's host if the
-    user names another one: the process is one of that host then. ``data`` are the test data.
+    user names another one: the process is one of that host then. ``direct`` is the server itself behind an address that
+    is a pooler's: only sessions go through that. UsageError where it is set and can't be. ``data`` are the test data.
     ``replication`` is None for a database whose instances share one copy of the data: no cluster waits for copies.
     """
 
@@ -340,6 +341,7 @@ class Engine(Protocol):
     address: Address
     server_pid: int | None
     host: OtherHost | None
+    direct: Address | None
 
     @property
     def data(self) -> DataStore:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from openslob.core.errors import SlobError
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.host import OtherHost
 from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType
@@ -59,6 +59,8 @@ class ServerEngine(ABC, Generic[C]):
     work: ClassVar[Mapping[str, Work]]
     # Why a server does not answer, on any connection.
     silence: ClassVar[str] = "it hangs or is stopped"
+    # Whether sessions may go through a pooler, and all else to the server itself.
+    may_be_pooled: ClassVar[bool] = False
 
     def __init__(self, url: str, target: str) -> None:
         self.address = Address.parse(url)
@@ -66,7 +68,19 @@ class ServerEngine(ABC, Generic[C]):
         self.patience = Patience()
         self.server_pid: int | None = None
         self.host: OtherHost | None = None
+        self._direct: Address | None = None
         self._identity: Identity | None = None
+
+    @property
+    def direct(self) -> Address | None:
+        """The server itself behind a pooler; None where the address is the server's."""
+        return self._direct
+
+    @direct.setter
+    def direct(self, direct: Address | None) -> None:
+        if direct is not None and not self.may_be_pooled:
+            raise UsageError(f"--direct: {self.target} is not measured through a pooler", "name the server by --target")
+        self._direct = direct
 
     # What a product's subclass provides.
 

@@ -72,7 +72,7 @@ class DriverAgent:
 
     def reach(self, order: Order) -> float:
         """Connect to the target and disconnect; return the server's clock minus this one's, in s."""
-        return _offset_s(resolve_as_is(order.target.reveal()))
+        return _offset_s(_engine_of(order))
 
     def begin(self, order: Order) -> None:
         """Begin to connect the sessions. SlobError for an order that was taken before."""
@@ -171,7 +171,7 @@ class DriverJob:
 
     def _connect(self) -> None:
         try:
-            engine = resolve_as_is(self._order.target.reveal())
+            engine = _engine_of(self._order)
             engine.follow(Patience(Interrupt()))
             offset_s = _offset_s(engine)
             self.use = Use(clock_offset_s=offset_s, folder=str(self.folder), why_unknown="the window was not begun")
@@ -402,6 +402,12 @@ class DriverJob:
 
 # What is read of a driver and its host.
 _READ = frozenset({"cpu", "driver_cpu_s", "driver_peak_rss_bytes"})
+
+
+def _engine_of(order: Order) -> Engine:
+    engine = resolve_as_is(order.target.reveal())
+    engine.direct = order.direct
+    return engine
 
 
 def _offset_s(engine: Engine) -> float:

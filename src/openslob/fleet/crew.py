@@ -49,7 +49,10 @@ def _sessions(number: int) -> str:
 
 
 class FleetCrew:
-    """Implements `openslob.kinds.run.crew.Crew`. ``shared``: the drivers write into the record's folder themselves."""
+    """Implements `openslob.kinds.run.crew.Crew`. ``shared``: the drivers write into the record's folder themselves.
+
+    ``direct`` is the server itself behind a ``target`` that is a pooler.
+    """
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ class FleetCrew:
         report: Callable[[Report], None],
         folder: Path,
         shared: bool,
+        direct: Address | None = None,
     ) -> None:
         self._folder, self._shared = folder, shared
         run = f"{folder.name}-{uuid.uuid4().hex[:12]}"
@@ -68,7 +72,7 @@ class FleetCrew:
             Channel(
                 driver,
                 lambda driver=driver: connect(driver, run),  # type: ignore[misc]
-                Order(run, driver.number, target, part, folder.absolute() if shared else None),
+                Order(run, driver.number, target, part, folder.absolute() if shared else None, direct),
                 report,
                 len(drivers),
             )

@@ -128,15 +128,15 @@ class Fleet:
     ) -> Crew:
         """Return the crew of a run, as `openslob.kinds.run.crew.Hire`."""
         target = self.require_sendable(engine)
-        return FleetCrew(self.drivers, self._connect, target, plans, report, folder, self._shared)
+        return FleetCrew(self.drivers, self._connect, target, plans, report, folder, self._shared, engine.direct)
 
     def _connect(self, driver: Driver, run: str) -> DaskRemote:
         return DaskRemote(self._client, driver.address, f"slob-{run}-{driver.number}")
 
     def require_sendable(self, engine: Engine) -> Address:
         """Return the target as it is sent to the drivers. UsageError if others could read its password on the way."""
-        target = engine.address
-        if target.has_password and not self._private:
+        target, direct = engine.address, engine.direct
+        if (target.has_password or (direct is not None and direct.has_password)) and not self._private:
             raise UsageError(
                 "the target's password would cross the network unencrypted, for anybody to read",
                 "use TLS (tls://, see docs/many-drivers.md), or leave the password out of the target and give each "
@@ -147,13 +147,13 @@ class Fleet:
     def reach(self, engine: Engine) -> list[Reach]:
         """Let each driver connect to the target once."""
         target = self.require_sendable(engine)
-        return [self._reach(driver, target) for driver in self.drivers]
+        return [self._reach(driver, target, engine.direct) for driver in self.drivers]
 
-    def _reach(self, driver: Driver, target: Address) -> Reach:
+    def _reach(self, driver: Driver, target: Address, direct: Address | None) -> Reach:
         try:
             remote = self._connect(driver, "check")
             try:
-                return Reach(driver, remote.reach(Order("check", driver.number, target, (), None)))
+                return Reach(driver, remote.reach(Order("check", driver.number, target, (), None, direct)))
             finally:
                 remote.end()
         except (SlobError, *GONE) as error:

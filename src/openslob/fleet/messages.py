@@ -54,7 +54,7 @@ class Order:
     """One driver's part of a run. ``target`` is None if the driver has its own; the password is shown nowhere.
 
     ``run`` is unique: an order that came before is refused. ``folder`` is the record's, if the driver's host is the
-    same as that of the leading process, else None.
+    same as that of the leading process, else None. ``direct`` is the server itself behind a target that is a pooler.
     """
 
     run: str
@@ -62,6 +62,7 @@ class Order:
     target: Address
     plans: Sequence[SessionPlan]
     folder: Path | None
+    direct: Address | None = None
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,7 @@ def test_sweeps_have_the_options_of_the_command():
         "report_interval",
         "server_pid",
         "host",
+        "direct",
         "consent",
         "target",
         "engine",

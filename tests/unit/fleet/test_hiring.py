@@ -116,6 +116,9 @@ def test_a_password_crosses_no_network_as_it_is():
         fleet(private=False).require_sendable(server)
     assert "hidden" not in str(refused.value)
     assert fleet(private=True).require_sendable(server) is server.address
+    pooled = MadeUpServer(direct=Address.parse("postgresql://u:hidden@db/d"))
+    with pytest.raises(UsageError, match="use TLS"):
+        fleet(private=False).require_sendable(pooled)
     assert fleet(private=False).require_sendable(MadeUpServer()).has_password is False
 
 

@@ -23,10 +23,10 @@ from openslob.record.model import SET, Holds, RunRecord, Status, all_reservation
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
 _FACTS = (
-    "openslob_version", "engine.settings", "engine.plans", "engine.data_bytes", "environment.local",
-    "environment.os", "environment.kernel", "environment.machine", "environment.cpu", "environment.memory.total_bytes",
-    "environment.virtualization", "environment.clock_source", "environment.data.file_system",
-    "environment.data.mount_options", "environment.data.device",
+    "openslob_version", "engine.settings", "engine.plans", "engine.data_bytes", "engine.connection.pooler",
+    "environment.local", "environment.os", "environment.kernel", "environment.machine", "environment.cpu",
+    "environment.memory.total_bytes", "environment.virtualization", "environment.clock_source",
+    "environment.data.file_system", "environment.data.mount_options", "environment.data.device",
 )  # fmt: skip
 # The parts of a record that have them.
 _HAVE_FACTS = {

@@ -57,6 +57,7 @@ class ClusterEngine:
     def __init__(self, instances: Sequence[Engine]) -> None:
         self.server_pid: int | None = None
         self.host: OtherHost | None = None
+        self.direct: Address | None = None
         products = sorted({instance.name for instance in instances})
         if len(products) > 1:
             raise UsageError(
@@ -160,6 +161,8 @@ class ClusterEngine:
         if self.host is not None and self.host.hides_processes:
             why = f"the target has several instances, and {self.host.hides_processes}: whose host it is is not known"
             raise UsageError(why, "leave --host out")
+        if self.direct is not None:
+            raise UsageError("--direct names one server, and the target has several instances", "leave it out")
         if self.server_pid is not None:
             raise UsageError("--server-pid names one process, and the target has several instances", "leave it out")
         for instance in self.instances:

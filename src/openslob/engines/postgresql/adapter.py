@@ -15,7 +15,7 @@ import psycopg
 from psycopg import conninfo
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.secrets import redact_url
+from openslob.core.secrets import Address, redact_url
 from openslob.core.workload import DataSpec, Loop, Workload
 from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan
 from openslob.engines.capabilities import Capability
@@ -35,7 +35,7 @@ from openslob.engines.manifest import LoadManifest
 from openslob.engines.patience import PROBE_S, Watch, Work, close_on_failure
 from openslob.engines.peer_process import take_named_process
 from openslob.engines.postgresql import checks, manifest
-from openslob.engines.postgresql.client_session import PostgresClientSession
+from openslob.engines.postgresql.client_session import PostgresClientSession, PostgresPooledSession
 from openslob.engines.postgresql.connection import (
     PACKAGE,
     Connection,
@@ -67,6 +67,8 @@ from openslob.engines.sql import read_statements
 
 APPLICATION = "slob"
 SESSIONS = f"{APPLICATION}/run/%"
+# A pooler's processes keep the name of the last session that they served: they are no sessions that were left behind.
+POOLED_SESSIONS = f"{APPLICATION}/pool/%"
 STOP = "stop"
 CONNECT_TIMEOUT_S = 10
 _Made = TypeVar("_Made")
@@ -113,6 +115,7 @@ class PostgresEngine(ServerEngine[Connection]):
 
     name = "postgresql"
     work = _WORK
+    may_be_pooled = True
     silence = "it hangs or is stopped, or another session has locked its catalogs"
 
     def __init__(self, url: str) -> None:
@@ -165,14 +168,18 @@ class PostgresEngine(ServerEngine[Connection]):
         checks.require_version(connection)
         override_defaults(connection, always=purpose in _OURS)
 
-    def _connect(self, purpose: str, timeout_s: int | None = None) -> PatientPsycopg:
-        given, options = conninfo.conninfo_to_dict(self.address.reveal()), self._options
+    def _connect(self, purpose: str, timeout_s: int | None = None, by: Address | None = None) -> PatientPsycopg:
+        """Connect to the server itself, or ``by`` the address of a pooler."""
+        address = by or self.direct or self.address
+        # Poolers refuse options that they do not know.
+        options = frozenset[str]() if by and self.direct else self._options
+        given = conninfo.conninfo_to_dict(address.reveal())
         kept: dict[str, Any] = {name: value for name, value in _KEEPALIVES.items() if name not in given}
         if options:
             kept["options"] = f"{given.get('options') or os.environ.get('PGOPTIONS', '')} {' '.join(sorted(options))}"
-        with report_as(f"can't connect to {self.target}"):
+        with report_as(f"can't connect to {self.direct if address is self.direct else self.target}"):
             return PatientPsycopg.connect(
-                self.address.reveal(),
+                address.reveal(),
                 autocommit=True,
                 application_name=f"{APPLICATION}/{purpose}",
                 connect_timeout=timeout_s or CONNECT_TIMEOUT_S,
@@ -229,16 +236,42 @@ class PostgresEngine(ServerEngine[Connection]):
             cluster_id=cluster,
             direct_io_remedy=checks.direct_io_remedy(number),
             started_at=started_at,
-            least_window_s=least_window_s(number),
+            least_window_s=least_window_s(number, self._is_pooled),
             cache_use_limit=_USE_LIMIT,
             identity=identity,
         )
 
     def _connection_facts(self) -> dict[str, str]:
-        with self.querying() as connection:
-            pooling = detect(connection, lambda: self.open("query"))
+        """Return how sessions reach the server, and by which address all else does, if that is another one."""
+        with self._ask_pooler() if self.direct else self.querying() as connection:
+            pooling = self._detect(connection)
             pooler = {} if pooling is Pooling.NONE else {"pooler": pooling.value}
-            return {"transport": transport(connection, direct=pooling is Pooling.NONE), **pooler}
+            direct = {"direct": str(self.direct)} if self.direct else {}
+            return {"transport": transport(connection, direct=pooling is Pooling.NONE), **pooler, **direct}
+
+    @contextmanager
+    def _ask_pooler(self) -> Iterator[Connection]:
+        """Open a connection by the address that sessions use; nothing is set on it."""
+        watch = Watch(self.patience, Work.SHORT, self.obstacle)
+        with self.patience.connect(
+            lambda: self._connect("query", by=self.address), lambda late: late.close()
+        ) as connection:
+            connection.watch = watch
+            with self.report_as(f"{self.target} does not answer"):
+                yield connection
+
+    @cached_property
+    def _is_pooled(self) -> bool:
+        """Whether sessions share the server's processes."""
+        if self.direct is None:
+            return False
+        with self._ask_pooler() as connection:
+            return self._detect(connection) is Pooling.TRANSACTION
+
+    def _detect(self, connection: Connection) -> Pooling:
+        return detect(
+            connection, lambda: self._connect("query", by=self.address) if self.direct else self.open("query")
+        )
 
     def location(self) -> ServerLocation:
         """Return the postmaster and the directory of the test tables, if it is proved that they are on this host."""
@@ -256,6 +289,9 @@ class PostgresEngine(ServerEngine[Connection]):
         with self.querying(f"{self.target} can't be checked", "check") as connection:
             facts = self.facts()
             found = checks.findings(connection, self.names, workload, facts, self.data.state)
+            if self.direct:
+                with self._ask_pooler() as pooled:
+                    yield from checks.find_another_server(connection, pooled, self.target)
             yield from place_remedies(found, facts.settings_place, ("ALTER SYSTEM",))
 
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
@@ -280,7 +316,7 @@ class PostgresEngine(ServerEngine[Connection]):
         holder = f"{purpose} by pid {os.getpid()} on {socket.gethostname()}"[:63]
         with reserve_through(Path(self._host), purpose), self.open(holder) as connection:
             with report_as(f"{self.target} can't be locked"):
-                require_sessions(connection, lambda: self.open("query"), self.target)
+                require_sessions(connection, lambda: self.open("query"), str(self.direct or self.target))
                 override_defaults(connection)
                 require_none(checks.in_the_way(connection))
                 self._lock(connection)
@@ -312,6 +348,9 @@ class PostgresEngine(ServerEngine[Connection]):
     def open_session(self, plan: SessionPlan) -> PostgresSession:
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
+        if self._is_pooled:
+            pooled = self._connect(f"pool/{plan.tag}", by=self.address)
+            return PostgresPooledSession(pooled, self.names, plan, self._lookout)
         return self._lift_limits(lambda: self._make_session(self._connect_session(plan), plan))
 
     def _make_session(self, connection: PatientPsycopg, plan: SessionPlan) -> PostgresSession:
@@ -320,7 +359,7 @@ class PostgresEngine(ServerEngine[Connection]):
         return PostgresSession(connection, self.names, plan)
 
     def _connect_session(self, plan: SessionPlan) -> PatientPsycopg:
-        connection = self._connect(f"run/{plan.tag}")
+        connection = self._connect(f"run/{plan.tag}", by=self.address)
         with close_on_failure(connection), report_as(f"can't connect to {self.target}"):
             # It is idle until it gets ready, and a limit would end it then.
             override_defaults(connection)
@@ -330,12 +369,12 @@ class PostgresEngine(ServerEngine[Connection]):
         block_size = self.query("identity")[0][2]
         if scope is SamplingScope.SERVER:
             return PostgresServerCounters(self.open("counters"), self._own_work, block_size)
-        return PostgresCounters(self.open("counters"), self.names.schema, block_size)
+        return PostgresCounters(self.open("counters"), self.names.schema, block_size, self._is_pooled)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> PostgresWaits:
         if scope is SamplingScope.SERVER:
             return PostgresServerWaits(self.open("waits"), SESSIONS, self._own_work)
-        return PostgresWaits(self.open("waits"), SESSIONS)
+        return PostgresWaits(self.open("waits"), POOLED_SESSIONS if self._is_pooled else SESSIONS)
 
     def open_stop(self) -> PostgresStop:
         return PostgresStop(self.open(STOP))

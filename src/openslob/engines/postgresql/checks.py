@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 
 from openslob.core.errors import SlobError
 from openslob.core.units import format_bytes
-from openslob.core.workload import Loop, Workload
+from openslob.core.workload import BlockPath, Loop, Workload
 from openslob.engines import common_checks
 from openslob.engines.base import SessionPlan
 from openslob.engines.capabilities import Capability, find_lacking
@@ -89,13 +89,15 @@ def findings(
     role = _role(connection, names)
     yield from _role_findings(role, names)
     yield from () if role["standby"] else in_the_way(connection)
+    # How many sessions share its processes, a pooler decides.
+    counted = workload.changed(sessions=1) if facts.connection.get("pooler") == Pooling.TRANSACTION else workload
     yield from common_checks.check_connections(
-        workload, facts.free_connections, _raise_limit(role), _superuser(role["database"])
+        counted, facts.free_connections, _raise_limit(role), _superuser(role["database"])
     )
     if role["may_use"] or not role["has_schema"]:
         yield from common_checks.check_data(workload, facts, data_state())
     yield from local_path.findings(connection, workload, facts.block_size)
-    yield from _pooler(facts)
+    yield from _pooler(workload, facts)
     yield from common_checks.check_settings(_BAD_SETTINGS, facts, _apart(_superuser(role["database"])))
     yield from find_lacking(capabilities(facts, role["name"], role["database"]))
     yield from _neighbours(connection)
@@ -195,10 +197,24 @@ def _orphans(connection: Connection) -> Iterator[Finding]:
         yield Finding(ORPHANS, why, _REMOVE_ORPHANS, False)
 
 
-def _pooler(facts: ServerFacts) -> Iterator[Finding]:
+def find_another_server(direct: Connection, pooled: Connection, target: str) -> Iterator[Finding]:
+    """Yield a finding if a pooler leads to another server, or database, than that of the direct connection."""
+    text = read_statements(PACKAGE, "facts")["place"]
+    if direct.execute(text).fetchall() != pooled.execute(text).fetchall():
+        why = f"{target} leads to another server or database than --direct: its figures would be those of another load"
+        yield Finding("direct", why, "give --direct the server and database behind the target", True)
+
+
+def _pooler(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     mode = facts.connection.get("pooler")
-    if mode == Pooling.TRANSACTION:
+    if mode == Pooling.TRANSACTION and not (workload.loop is Loop.CLIENT and facts.connection.get("direct")):
         yield Finding("pooler", why_not("the target"), REMEDY, True)
+    elif mode == Pooling.TRANSACTION:
+        why = "sessions share the server's processes by a pooler: no statement is prepared, and settings are the role's"
+        yield Finding("pooler", why, "take it into account; the server itself has --loop client, too", False)
+        if workload.block_path is BlockPath.LOCAL:
+            why = "BLOCK_PATH=local: a pooler keeps no session's own tables"
+            yield Finding("block path", why, "use BLOCK_PATH=shared", True)
     elif mode:
         why = "sessions go through a connection pooler, which controls their number, start and cancel"
         yield Finding("pooler", why, "connect to the server itself", False)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
 
+from openslob.core.errors import SlobError
+from openslob.core.workload import CommitMode
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.client_loop import ClientLoop, Lookout
-from openslob.engines.postgresql.client_statements import PostgresStatements
+from openslob.engines.postgresql.client_statements import PooledStatements, PostgresStatements
 from openslob.engines.postgresql.connection import PROMPT_SINCE
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.session import PostgresSession, seed_of
+from openslob.engines.settings import of_sessions
 
 # The generator of 15 and later came with the statistics in shared memory.
 _XOROSHIRO_SINCE = PROMPT_SINCE
@@ -65,11 +68,13 @@ def _numbers_before_15(seed: float) -> Iterator[float]:
 class PostgresClientSession(PostgresSession):
     """A session of the client loop; ``lookout`` is common to those of a process."""
 
+    _kind: ClassVar[type[PostgresStatements]] = PostgresStatements
+
     def __init__(
         self, connection: psycopg.Connection[Any], names: PostgresNames, plan: SessionPlan, lookout: Lookout
     ) -> None:
         super().__init__(connection, names, plan)
-        self._statements = PostgresStatements(connection, names, plan)
+        self._statements = self._kind(connection, names, plan)
         self._loop = ClientLoop(plan, self._statements, lookout)
 
     def prepare(self) -> None:
@@ -96,3 +101,31 @@ class PostgresClientSession(PostgresSession):
     def cut(self) -> None:
         self._loop.end()
         super().cut()
+
+
+# The only value of synchronous_commit with which commits do not wait.
+_OFF = "off"
+
+
+class PostgresPooledSession(PostgresClientSession):
+    """A session behind a pooler that gives each transaction some process of the server.
+
+    It sets nothing: the pooler would hand it on to others. What it needs set, the role or the server must have.
+    """
+
+    _kind = PooledStatements
+
+    def _set_up(self) -> None:
+        """Check the settings that the run asks for. SlobError for one that the session would have to set."""
+        assert isinstance(self._statements, PooledStatements)
+        for change in of_sessions(self._plan.settings):
+            raise SlobError(
+                f"{change.name} can't be set through a pooler: other sessions would have it, too",
+                f"ALTER ROLE … SET {change.name}, or name the server itself by --target",
+            )
+        mode, commit = self._plan.workload.commit_mode, self._statements.show("synchronous_commit")
+        if mode is not CommitMode.ENGINE and (commit == _OFF) is not (mode is CommitMode.NOWAIT):
+            raise SlobError(
+                f"synchronous_commit is {commit}, and COMMIT_MODE={mode} can't change it through a pooler",
+                "--commit-mode engine takes the server's, or ALTER ROLE … SET synchronous_commit",
+            )

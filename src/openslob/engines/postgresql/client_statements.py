@@ -30,6 +30,8 @@ from openslob.engines.sql import read_statements
 # The numbers of types in the server's catalogue: bigint and text.
 _BIGINT, _TEXT = 20, 25
 _TRUE = b"t"
+# Behind a pooler a session can't set what pins the plans.
+_OF_ROLE = "ALTER ROLE … SET enable_bitmapscan = off, and enable_seqscan = off, of the pooler's role; then RECONNECT it"
 _Send = Callable[[Sequence[bytes]], PGresult]
 
 
@@ -118,6 +120,41 @@ class PostgresStatements:
     def publish(self) -> None:
         if self._publishes:
             _require(self._connection.pgconn.exec_params(self._publish, []), ExecStatus.TUPLES_OK)
+
+
+class PooledStatements(PostgresStatements):
+    """The same through a pooler, which may send each statement to another process: none is prepared."""
+
+    def prepare(self) -> None:
+        """Compose the statements."""
+        for kind in explained_kinds(self._plan.workload):
+            schemas = (self._plan.schema, 1 if self._plan.workload.hot_schema_frequency else self._plan.schema)
+            cold, hot = (self._sender(self._text(kind, schema), self._types(kind)) for schema in schemas)
+            self._send[kind] = (cold, hot)
+
+    def _text(self, kind: OpKind, schema: int) -> bytes:
+        return self._compose(kind, schema).as_bytes(self._connection)
+
+    def _sender(self, text: bytes, types: Sequence[int]) -> _Send:
+        return lambda values: self._connection.pgconn.exec_params(text, values, types)
+
+    def explain(self) -> dict[str, str]:
+        """Return the plan of each statement, as the server plans it for these values."""
+        plans = {}
+        for kind in explained_kinds(self._plan.workload):
+            types = self._types(kind)
+            send = self._sender(b"EXPLAIN (COSTS OFF) " + self._text(kind, self._plan.schema), types)
+            result = send([b"1", *[b""] * (len(types) - 1)][: len(types)])
+            _require(result, ExecStatus.TUPLES_OK)
+            lines = [(result.get_value(row, 0) or b"").decode() for row in range(result.ntuples)]
+            plans[kind.value] = require_index(kind, "\n".join(lines), _OF_ROLE)
+        return plans
+
+    def show(self, setting: str) -> str:
+        """Return the value of a setting that the statements have."""
+        result = self._connection.pgconn.exec_params(b"SELECT current_setting($1)", [setting.encode()])
+        _require(result, ExecStatus.TUPLES_OK)
+        return (result.get_value(0, 0) or b"").decode()
 
 
 def _count(result: PGresult) -> int:

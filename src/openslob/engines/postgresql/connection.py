@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 # A pooler that uses its server processes in turns gives another one to the second query; the others make sure.
 _QUERIES = 4
-REMEDY = "connect to the server itself, or to a pool in session mode"
+REMEDY = "connect to the server itself, to a pool in session mode, or with --loop client and --direct URL of the server"
 
 
 class PatientPsycopg(psycopg.Connection[Any]):

@@ -82,24 +82,29 @@ LATENESS_SHARE = 0.01
 class Counting:
     """Takes differences of the test's counters, or of those of the whole server.
 
-    ``prompt``: the server shows counts as soon as a statement has ended.
+    ``prompt``: the server shows counts as soon as a statement has ended. ``pooled``: the test's sessions share
+    processes of the server by a pooler, so that counts of a process are not a session's.
     """
 
     prompt: bool
     block_size: int
     whole_server: bool = False
+    pooled: bool = False
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """Return what happened between two readings."""
         if before.epoch != after.epoch or (self.whole_server and _were_reset(before.values, after.values)):
             return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
-        delta = (_server_delta if self.whole_server else _test_delta)(before.values, after.values, self.block_size)
+        if self.whole_server:
+            delta = _server_delta(before.values, after.values, self.block_size)
+        else:
+            delta = _test_delta(before.values, after.values, self.block_size, self.pooled)
         return delta if self.prompt else _remove_late(delta, (after.server_ns - before.server_ns) / NANOS)
 
 
-def _test_delta(before: Values, after: Values, block_size: int) -> EngineDelta:
+def _test_delta(before: Values, after: Values, block_size: int, pooled: bool) -> EngineDelta:
     change: Values = subtract(before, after)
-    if not after.get(SESSIONS):
+    if pooled or not after.get(SESSIONS):
         # A pooler may give the work loop's sessions another name: their reads would seem to be none.
         change = remove_sessions(change)
     return to_delta(change, block_size, *are_timed(before, after))
@@ -117,12 +122,12 @@ class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
     _not_read = frozenset({"each_database"})
     _whole_server = False
 
-    def __init__(self, connection: psycopg.Connection[Any], schema: str, block_size: int) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], schema: str, block_size: int, pooled: bool = False) -> None:
         super().__init__(connection)
         self._schema = schema.encode()
         self._values: list[bytes] = []
         self._prompt = connection.info.server_version >= PROMPT_SINCE
-        self.counting = Counting(self._prompt, block_size, self._whole_server)
+        self.counting = Counting(self._prompt and not pooled, block_size, self._whole_server, pooled)
 
     def _is_on(self, setting: str) -> bool:
         return self._connection.execute("SELECT current_setting(%s) = 'on'", (setting,)).fetchone() == (True,)
@@ -206,12 +211,15 @@ def subtract(before: Values, after: Values) -> dict[str, float]:
 _NEVER_LATE = ("log_bytes",)
 # These are compared with the work loop's own counts, to the row.
 _EXACT_OR_NOTHING = ("rows_read", "rows_updated", "rows_updated_in_place")
-_LATE = "before PostgreSQL 15 the server shows its counts up to a second late"
+_LATE = "before PostgreSQL 15 the server shows its counts up to a second late, and so does one behind a pooler"
 
 
-def least_window_s(version: int) -> float:
-    """Return over how many seconds the counts of a server of this version must go to be known."""
-    return 0.0 if version >= PROMPT_SINCE else LATENESS_S / LATENESS_SHARE
+def least_window_s(version: int, pooled: bool = False) -> float:
+    """Return over how many seconds the counts of a server of this version must go to be known, or ``pooled`` ones.
+
+    Processes that a pooler lends to sessions show what they counted once a second at most.
+    """
+    return 0.0 if version >= PROMPT_SINCE and not pooled else LATENESS_S / LATENESS_SHARE
 
 
 def _remove_late(delta: EngineDelta, seconds: float) -> EngineDelta:

@@ -180,10 +180,11 @@ def explain(
     return plans
 
 
-def require_index(kind: OpKind, plan: str) -> str:
+def require_index(
+    kind: OpKind, plan: str, remedy: str = "check that no setting of the role or database forbids index scans"
+) -> str:
     """Return the plan. SlobError for a statement that would not read block by block through the index, but must."""
     if kind is not OpKind.SCAN and "Index Scan using" not in plan:
-        remedy = "check that no setting of the role or database forbids index scans"
         raise plan_refused(kind, plan.splitlines()[-1], remedy)
     return plan
 

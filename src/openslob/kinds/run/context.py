@@ -63,7 +63,7 @@ class Context:
     ``interrupt``. ``server_pid`` is the server's main process as the user names it, ``consented`` what the user has a
     licence for. ``hire`` provides who runs the sessions. ``ceiling_for`` returns, for so many sessions, what gives the
     raw measurement of an engine's storage that runs are compared with. ``host`` is the server's host, if the user names
-    another one than this.
+    another one than this, and ``direct`` the server itself behind a target that is a pooler.
     """
 
     target: Address
@@ -77,6 +77,7 @@ class Context:
     hire: Callable[[], AbstractContextManager[Hire]] = hire_here
     ceiling_for: Callable[[int], Ceiling] = no_ceiling
     host: OtherHost | None = None
+    direct: Address | None = None
 
     @property
     def address(self) -> str:
@@ -102,7 +103,7 @@ class Context:
 
     def adopt(self, engine: Engine) -> Engine:
         """Return an engine of the target with what the user says of it; a stop ends its waits."""
-        engine.server_pid, engine.host = self.server_pid, self.host
+        engine.server_pid, engine.host, engine.direct = self.server_pid, self.host, self.direct
         self.follow(engine)
         return engine
 

@@ -51,5 +51,5 @@ WITH waiting AS (
 SELECT w.application_name, w.pid, w.blocker, b.backend_type, b.usename, b.application_name, b.state,
        to_char(b.xact_start, 'YYYY-MM-DD HH24:MI:SS') AS since
   FROM waiting AS w LEFT JOIN pg_stat_activity AS b ON b.pid = w.blocker
- WHERE w.blocker NOT IN (SELECT pid FROM waiting) AND coalesce(b.application_name, '') NOT LIKE 'slob/run/%'
+ WHERE w.blocker NOT IN (SELECT pid FROM waiting) AND coalesce(b.application_name, '') NOT LIKE ALL ('{slob/run/%,slob/pool/%}')
  ORDER BY w.pid, w.blocker

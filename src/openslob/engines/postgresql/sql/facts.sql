@@ -13,6 +13,11 @@ SELECT current_setting('server_version') AS version,
 -- Result: whether the server is a standby; the identifier that a primary and its standbys share.
 SELECT pg_is_in_recovery() AS standby, (SELECT system_identifier::text FROM pg_control_system()) AS cluster
 
+-- name: place
+-- Result: what tells a server's start, and a database in it, from all others.
+SELECT pg_catalog.pg_postmaster_start_time(), (SELECT system_identifier FROM pg_catalog.pg_control_system()),
+       pg_catalog.current_database()
+
 -- name: log_position
 -- Result: bytes of log that are durable on a primary, replayed on a standby.
 SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END,
