@@ -57,7 +57,7 @@ OPEN = re.compile(r"\beither\b|\bor\b", re.IGNORECASE)
 OR_NOT = ", or not"
 # An alternative to a cap in the text of a verdict.
 OR_LONGER = re.compile(r"\bor\b[^.;]*\blonger\b", re.IGNORECASE)
-OTHER_LEVEL = re.compile(r"\b(?:or|about) (?:of )?([\d,.]+) (IOPS|MB/s)")
+OTHER_LEVEL = re.compile(r"\b(?:or|about|cap of) (?:of |about )?([\d,.]+) (IOPS|MB/s)")
 OF_QUOTA = re.compile(r"quota of (?:about )?([\d.]+) CPUs")
 UNITS = {"IOPS": ("iops", 1.0), "MB/s": ("bytes", float(MIB)), "CPUs": ("cpu", 1.0)}
 SHAPES: Mapping[Shape, str] = {
@@ -163,7 +163,7 @@ def of_level(verdict: Mapping[str, Any]) -> Iterator[Statement]:
     if alternative := OR_LONGER.search(why):
         kinds |= families_of(f"either {alternative[0]}") or {Family.READS}
     unit, of_one = UNITS[figures["cap_unit"]]
-    levels = [(unit, float(figures["cap"]) * of_one), *_levels_in(why, OTHER_LEVEL)]
+    levels = list(dict.fromkeys([(unit, float(figures["cap"]) * of_one), *_levels_in(why, OTHER_LEVEL)]))
     yield Statement(
         "level_sustained",
         frozenset(kinds),

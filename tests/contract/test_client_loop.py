@@ -109,6 +109,24 @@ def test_nothing_is_created_in_the_server_and_both_loops_have_plans_by_the_index
     assert [found for found in both.engine.try_statements(both.plan(workload)) if found.blocking] == []
 
 
+def test_a_session_that_connects_again_and_again_goes_on_where_it_was(both):
+    """Each 40 operations; connects are timed apart, and it is one session all the time."""
+    parameters = {**MIXED, "do_hotspot": False}
+    with both.watching() as watch:
+        stays = updates_by(both, watch, "client", 250, "same", **parameters)
+        updates_by(both, watch, "client", 250, "other", **parameters)
+        again = updates_by(both, watch, "client", 250, "same", **parameters, connect_every=40)
+    assert again == stays
+    workload = both.workload(update_pct=50, loop="client", connect_every=40)
+    with both.session(workload) as worked:
+        first = worked.session.backend_id()
+        result = worked.run(max_ops=100)
+        assert worked.session.backend_id() != first
+        assert both.engine.sessions_left() == 1
+    assert (result.connects.count, result.counts.ops) == (2, 100)
+    assert result.connects.sum_us > 0
+
+
 def test_latency_is_the_client_s_and_a_sleep_is_none(both):
     """What a slice lasted beside its operations is little, and no operation ends after its slice."""
     workload = both.workload(update_pct=50, loop="client")

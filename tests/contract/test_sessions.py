@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from factories.subjects import NEVER_NS, SCALE, SCHEMAS, SPEC
+from factories.subjects import NEVER_NS, SCALE, SCAN_ROWS, SCHEMAS, SPEC, lz_size
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.measurement import ONLY_SOME_HAVE
 from openslob.core.workload import DataSpec, StatisticsType
@@ -31,6 +31,32 @@ def test_the_data_are_what_was_asked_for(subject):
     # An engine may need a block more for its own ends.
     assert state.blocks == pytest.approx(dict.fromkeys(range(1, SCHEMAS + 1), SCALE), rel=0.01)
     assert subject.engine.data.table_blocks() >= SCHEMAS * SCALE
+
+
+def test_the_files_of_the_tables_are_known_and_hold_them(subject):
+    subject.load()
+    engine = subject.engine
+    files = engine.data.files(engine.location().data_directory)
+    assert len(files) >= 2 * SCHEMAS
+    assert sum(file.stat().st_size for file in files) >= engine.data.table_blocks() * engine.facts().block_size
+
+
+def test_the_data_file_compresses_as_was_chosen(subject):
+    sizes = {}
+    for name, spec in {
+        "plain": SPEC, "half": replace(SPEC, obfuscate=True, compressible=50), "random": replace(SPEC, obfuscate=True),
+    }.items():  # fmt: skip
+        subject.engine.data.load(spec, 2, lambda _: None, lambda: False)
+        assert subject.engine.data.state().spec == spec
+        with subject.engine.exclusive("test"):
+            # What is in the cache only comes into the file.
+            subject.engine.quiesce(subject.workload(), warm_cache=False)
+        files = subject.engine.data.files(subject.engine.location().data_directory)
+        sizes[name] = lz_size(b"".join(file.read_bytes() for file in files))
+    subject.load()
+    assert sizes["random"] >= 0.9 * SCHEMAS * (SCALE + SCAN_ROWS) * 19 * 128
+    assert sizes["half"] == pytest.approx(sizes["random"] / 2, rel=0.15)
+    assert sizes["plain"] < 0.2 * sizes["random"]
 
 
 def test_the_server_is_described(subject):

@@ -17,6 +17,8 @@ from factories.paths import FIXTURES
 from openslob.analyze.rebuild import rebuild
 from openslob.analyze.verdict_registry import RULES_VERSION
 from openslob.core.measurement import EngineDelta
+from openslob.engines import registry
+from openslob.kinds.recounting import recount
 from openslob.kinds.verification import Verification, verify
 from openslob.record import digests, finding, store
 from openslob.record.model import RECORD_VERSION
@@ -39,6 +41,9 @@ def judged_today(folder: Path, counted: EngineDelta | None = None) -> Path:
     assert record.window is not None
     given = {**facts.given, "record_version": RECORD_VERSION}
     facts = facts.model_copy(update={"rules_version": RULES_VERSION, "given": given})
+    if counted is None:
+        # What engines count, and why they do not count something, may have changed as well.
+        counted = recount(folder, registry.counting(str(record.engine["name"]), facts.counting), False).counted
     again = rebuild(folder, record.window.load_seconds, facts, counted).record
     store.save_json(folder / "run.json", store.to_document(again))
     store.save_json(folder / "facts.json", store.to_document(facts))

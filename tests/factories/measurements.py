@@ -94,6 +94,7 @@ def engine(**overrides: Any) -> EngineDelta:
         log_syncs=3000.0,
         log_sync_time_us=3000.0 * 800,
         log_write_requests=3100.0,
+        block_changes=24_000.0,
         full_page_images=600.0,
         full_page_image_bytes=30.0 * MIB,
         commits=float(SESSIONS * UPDATES_PER_SESSION),

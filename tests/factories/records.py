@@ -114,6 +114,7 @@ def summary(made: Made) -> dict[str, Figure]:
         "pio_read_per_s": reads, "pio_read_mb_per_s": reads / 128,
         "pio_write_per_s": writes, "pio_write_mb_per_s": writes / 128,
         "redo_mb_per_s": updates * 0.052, "commits_per_s": updates, "log_syncs_per_s": updates * 0.71,
+        "block_changes_per_s": updates * 3.4,
         "log_write_per_s": updates * 0.74, "log_sync_latency_us": 963.0,
         "log_wait_pct": 5.8 if updates else 0.0, "full_page_images_per_s": 0.0, "full_page_image_mb_per_s": 0.0,
         "db_time_per_s": made.sessions * 0.997, "db_cpu_per_s": made.cpu,

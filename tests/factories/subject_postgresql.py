@@ -45,7 +45,7 @@ class PostgresSubject(Subject):
     """A managed server."""
 
     # No version so far counts these.
-    unknown = frozenset({"full_page_image_bytes", "db_cpu_us", "db_time_us"})
+    unknown = frozenset({"full_page_image_bytes", "block_changes", "db_cpu_us", "db_time_us"})
 
     def __init__(self, url):
         self.url = url

@@ -82,6 +82,18 @@ def test_simple_in_orions_own_spelling(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
+def test_fio_runs_on_one_core_and_the_summary_says_so(tmp_path):
+    core = min(os.sched_getaffinity(0))
+    done = orion(tmp_path, "--run", "advanced", "--matrix", "point", "--num-small", "4", "--cpus", str(core))
+    assert done.returncode == 0, done.stderr
+    record = record_in(tmp_path)
+    assert record.asked["cpus"] == str(core)
+    assert f"Note: fio was confined to CPUs {core}." in done.stdout
+    refused = orion(tmp_path, "--run", "simple", "--cpus", "9999")
+    assert refused.returncode == 2
+    assert "which is not available" in refused.stderr
+
+
 def test_a_whole_matrix_of_mixed_requests_over_two_luns(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(os.urandom(32 * MIB))

@@ -33,6 +33,8 @@ from openslob.core.measurement import Cap, CapSearch
 _BESIDE = 60
 # So many steps after the begin of a long stretch it may be that it really began: if the throughput fell by half there.
 _NEAR_BEGIN, _DIP = 8, 0.5
+# The last steps of a stretch, whose level a probe after it has if nothing has changed, however it fell before.
+_AT_END = 3
 # The kind of the marks of slow stretches.
 SLOW = "slow stretch"
 # A cause is stated if it explains this part of a loss at least, and so many times what the next one does.
@@ -270,7 +272,8 @@ def _episode(trace: Trace, slow: Steps, usual: Array, begin: int, end: int, foun
     missing = max(0.0, 1 - rate / usual_rate) if usual_rate > 0 else 0.0
     span = begin * trace.step_s, end * trace.step_s
     held = next((each for each in found.every_proven if _is_under(each, *span)), None)
-    probe = probe_after(trace, *span, float(np.nanmean(trace.get("ops")[begin:end][-LEAST_STEPS:])))
+    known = ops[np.isfinite(ops)][-_AT_END:]
+    probe = probe_after(trace, *span, float(np.mean(known))) if len(known) else None
     answer = ask_probe(probe, trace, usual_rate) if probe else None
     said = probe.in_words if probe else ""
     look = TraceStretch(beside, part, ~slow[first:last], missing, first * trace.step_s, held, answer, said)

@@ -21,12 +21,12 @@ from openslob.core.method import OpKind
 from openslob.metrics import add_costs, summary
 from openslob.metrics.cost import price_of
 from openslob.metrics.quantity import db_time_us
-from openslob.metrics.run_metrics import PACED
+from openslob.metrics.run_metrics import CONNECTING, PACED
 from openslob.metrics.waits import top_events
 from openslob.record.facts import same
 from openslob.record.model import Figure, RecordKind, RunRecord, value_of
 
-OF_SCHEDULE = "it follows from when sessions woke up, which no raw file has"
+OF_SCHEDULE = "it follows from when sessions woke up, or connected, which no raw file has"
 _THINNED = "samples of a load of more than an hour are means of steps"
 
 
@@ -77,7 +77,7 @@ def _figures(record: RunRecord, measured: Observed, thinned: bool) -> Iterator[D
         if figure.value is None:
             continue
         of_samples = again.get(name) != without.get(name)
-        why = OF_SCHEDULE if name in PACED else _THINNED if of_samples else NOT_KEPT
+        why = OF_SCHEDULE if name in PACED | CONNECTING else _THINNED if of_samples else NOT_KEPT
         value = None if of_samples else value_of(again, name)
         yield Derived(name, figure.value, value, why if value is None else "")
 

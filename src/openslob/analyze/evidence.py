@@ -14,7 +14,7 @@ import numpy as np
 from openslob.analyze.level import ProbeAnswer
 from openslob.analyze.level import amount as in_words
 from openslob.analyze.trace_stretch import TraceStretch
-from openslob.analyze.verdicts.level import FLUSHES_MATTER
+from openslob.analyze.verdicts.level import FLUSHES_MATTER, cap_in_words
 from openslob.core.units import MIB
 
 # Of the CPUs: less is lost in the noise of a second.
@@ -170,8 +170,7 @@ def _find_cap(look: TraceStretch) -> Evidence | None:
     cap = look.cap
     if cap is None or cap.kind == "cpu":
         return None
-    of = {"both": "all requests"}.get(cap.direction, f"{cap.direction}s")
-    return Evidence(f"a cap of {in_words(cap.cap, cap.unit)} on {of} was in force", look.share_of(*_IO))
+    return Evidence(f"a{cap_in_words(cap)[1:]} was in force", look.share_of(*_IO))
 
 
 def _find_longer(look: TraceStretch) -> Evidence | None:
@@ -182,7 +181,11 @@ def _find_longer(look: TraceStretch) -> Evidence | None:
     if look.answer is ProbeAnswer.LATENCY:
         return None
     syncs = look.first_known("log.sync_each_ms", "device.write_each_ms")
-    ways = (("read", _read_each(look), _IO[:1]), ("write", syncs, _IO[1:]), ("write", "device.write_each_ms", _IO))
+    # Where reads take no longer, sessions that wait for data wait for writes, which the server does not time.
+    waits_for_data = look.share_of(_IO[0]) > look.share_of(_IO[1])
+    unread = waits_for_data and not look.rises(_read_each(look), _LEAST_LONGER_MS, _LONGER)
+    written = _IO if unread else _IO[1:]
+    ways = (("read", _read_each(look), _IO[:1]), ("write", syncs, written), ("write", "device.write_each_ms", _IO))
     slower = [(way, look.share_of(*kinds)) for way, each, kinds in ways if look.rises(each, _LEAST_LONGER_MS, _LONGER)]
     if slower and slower[0][0] == "read":
         # Sessions that wait for data do so for reads then, and not for the device's writes.
@@ -225,8 +228,13 @@ def _part_of(look: TraceStretch, kind: str, which: str) -> float:
 
 
 def find_checkpoint(look: TraceStretch) -> Evidence | None:
-    """Return the evidence that a checkpoint wrote more, or that pages were logged whole after it began."""
+    """Return the evidence that a checkpoint wrote more, or that pages were logged whole after it began.
+
+    Either makes the device write more: where it writes less than usual, something else holds the load back.
+    """
     if not look.marks("checkpoint", _AFTER_CHECKPOINT_S):
+        return None
+    if look.high("device.write_bytes") < _BELOW * look.usual("device.write_bytes"):
         return None
     said: list[str] = []
     kinds: tuple[str, ...] = ("log", "lock", "cpu")

@@ -23,6 +23,7 @@ from openslob.analyze.level_course import course_of
 from openslob.analyze.plateaus import (
     BAND,
     LEAST_SCORE,
+    LEAST_SEEN,
     LEAST_STEPS,
     LEAST_UNEVEN,
     Plateau,
@@ -33,6 +34,8 @@ from openslob.analyze.plateaus import (
     plateau_of,
     runs,
     score_of,
+    sinks,
+    unevenness,
 )
 from openslob.analyze.statistics import relative_half_width
 from openslob.analyze.tables import Array
@@ -65,6 +68,8 @@ ALSO = 0.6
 OTHERS_SLOWED = 2.0
 # What counts for a flow that the server counts itself: others are in the counters of a device.
 OWN = 1.0
+# And a rate that is more even by a factor of e than what says no more of a cap at all.
+FLATTER_COUNTS = 3.0
 # The steps nearest to a switch from which the level before it is taken.
 NEAR = 10
 # So many levels under caps are looked for; what is left of a time under a cap is none if it is shorter than this, in s.
@@ -79,6 +84,8 @@ AS_CAPPED, IN_PROPORTION = 0.25, 0.8
 SHARED = 0.2
 # So much of what all operations take longer does a single one, under a cap at most, and without at least.
 AS_QUICK, AS_SLOW = 0.25, 0.55
+# After a pause an operation takes longer by so much at the most: CPU and device sleep, and their caches are cold.
+AFTER_PAUSE_S = 1e-3
 # A probe at another level than that of the load's end says nothing about it.
 SAME_LEVEL = 0.15
 # What the engine times itself, by direction: total time and number.
@@ -150,7 +157,10 @@ def _find(trace: Trace, least: float) -> _Found | None:
     if not found:
         return None
     best = max(found, key=lambda each: _rank(each, trace))
-    return best if best.was_read else _with_direction(best, found, trace)
+    if best.was_read:
+        return best
+    best = _of_one_way(best, flows, trace)
+    return replace(_with_direction(best, found, trace), kind_seen=_is_kind_seen(best, flows))
 
 
 def _find_all(trace: Trace) -> list[Cap]:
@@ -211,10 +221,14 @@ def _is_lower(cap: Cap, other: Cap) -> bool:
 
 
 def _rank(found: _Found, trace: Trace) -> float:
-    """Return how much speaks for this flow among others: also, that those requests took longer which it has."""
+    """Return how much speaks for this flow among others: also, that those requests took longer which it has.
+
+    The rate that is capped varies by next to nothing; others only follow it.
+    """
     slowed = _find_slowed(found.plateau, trace)
     ways = {"read", "write"} if found.flow.direction == "both" else {found.flow.direction}
-    return found.score - (OTHERS_SLOWED if slowed and slowed != ways else 0.0) + OWN * found.flow.is_own
+    flatter = FLATTER_COUNTS * max(0.0, math.log(LEAST_UNEVEN / max(found.plateau.uneven, LEAST_SEEN)))
+    return found.score + flatter - (OTHERS_SLOWED if slowed and slowed != ways else 0.0) + OWN * found.flow.is_own
 
 
 def _find_slowed(plateau: Plateau, trace: Trace) -> set[str]:
@@ -238,6 +252,19 @@ def _slowed(plateau: Plateau, trace: Trace, timed: Mapping[str, tuple[str, str]]
     }
 
 
+def _of_one_way(found: _Found, flows: Sequence[_Flow], trace: Trace) -> _Found:
+    """Return what was found of all requests as one of reads, or of writes, if only these took longer under it."""
+    slowed = _find_slowed(found.plateau, trace)
+    if found.flow.direction != "both" or len(slowed) != 1:
+        return found
+    for flow in (each for each in flows if each.kind == found.flow.kind and {each.direction} == slowed):
+        under = found.plateau.within(flow.rate)
+        plateau = plateau_of(flow.rate, found.plateau.parts, float(np.median(under))) if len(under) else None
+        if plateau is not None:
+            return replace(found, flow=flow, plateau=plateau, cap=plateau.level)
+    return found
+
+
 def _with_direction(found: _Found, others: Sequence[_Found], trace: Trace) -> _Found:
     """Return what was found with its direction as it was seen: ``request`` where those of another one were as even.
 
@@ -246,14 +273,19 @@ def _with_direction(found: _Found, others: Sequence[_Found], trace: Trace) -> _F
     own = found.flow.direction
     as_even = max(AS_EVEN * found.plateau.uneven, LEAST_UNEVEN)
     as_even_ones = [each for each in others if each.plateau.uneven <= as_even]
-    kinds = {each.flow.kind for each in as_even_ones if each.flow.direction == own}
-    found = replace(found, kind_seen=kinds <= {found.flow.kind})
     same = [each for each in as_even_ones if each.flow.kind == found.flow.kind]
     rivals = {each.flow.direction: each for each in same if each.flow.direction != own}
     if not rivals or _find_slowed(found.plateau, trace) == {own}:
         return found
     beside = [(way, each.cap, each.flow.request_bytes) for way, each in rivals.items()]
     return replace(found, direction="request", beside=beside)
+
+
+def _is_kind_seen(found: _Found, flows: Sequence[_Flow]) -> bool:
+    """Return whether no rate of the other kind, requests or bytes, was as even meanwhile: one of those was capped."""
+    as_even = max(AS_EVEN * found.plateau.uneven, LEAST_UNEVEN)
+    others = (each for each in flows if each.direction == found.flow.direction and each.kind != found.flow.kind)
+    return all(unevenness(found.plateau.within(each.rate)) > as_even for each in others)
 
 
 def search(trace: Trace) -> CapSearch:
@@ -292,23 +324,25 @@ def _flows(trace: Trace) -> Iterator[_Flow]:
     writes = trace.get("device.writes") - flushes
     share = _share(trace.get("server.read_bytes"), trace.get("server.write_bytes")) or _share(reads, writes)
     for way in _ways(share):
-        own, device = trace.get(f"server.{way}_bytes"), reads if way == "read" else writes
+        own, device = _own_bytes(trace, way), reads if way == "read" else writes
         limits, held = f"cgroup.{way}_limit", ("volume.iops_exceeded", "instance.iops_exceeded")
         of_device = _mean(trace.get(f"device.{way}_bytes"), device)
         if way == "read" and size is not None:
             yield _Flow("iops", way, own / size, limits, held, size, is_own=True)
-        elif way == "write":
-            yield _Flow("iops", way, _own_writes(trace), limits, held, of_device, is_own=True)
         of_way = flushes if way == "write" else None
+        if way == "write":
+            yield _Flow("iops", way, _own_writes(trace), limits, held, of_device, is_own=True, flushes=of_way)
         yield _Flow("iops", way, device, limits, held, of_device, flushes=of_way)
         if not np.isfinite(own).any():
             # An engine counts requests when a slice ends: later than they are made.
             yield _Flow("iops", way, trace.get(f"engine.{way}_requests"), limits, held, size if way == "read" else None)
         limits, held = f"cgroup.{way}_bytes_limit", ("volume.bytes_exceeded", "instance.bytes_exceeded")
         each = size if way == "read" and size is not None else of_device
+        moved = trace.get(f"device.{way}_bytes")
         yield _Flow("bytes", way, own / MIB, limits, held, each, is_own=True)
-        yield _Flow("bytes", way, trace.get(f"device.{way}_bytes") / MIB, limits, held, each)
-        if way == "write":
+        yield _Flow("bytes", way, moved / MIB, limits, held, each)
+        if way == "write" and not np.isfinite([own, moved]).any():
+            # A log is written in whole pages, many of them several times: there is less in it than is written.
             yield _Flow("bytes", way, trace.get("engine.log_bytes") / MIB, "", held, is_own=True)
     if share is not None and _MATTERS < share < 1 - _MATTERS:
         requests = reads + writes
@@ -320,6 +354,17 @@ def _flows(trace: Trace) -> Iterator[_Flow]:
             held = ("volume.bytes_exceeded", "instance.bytes_exceeded")
             yield _Flow("bytes", "both", both / MIB, "", held, each, is_own=whose == "server")
     yield _Flow("cpu", "", trace.get("server.cpu"), "cgroup.cpu_quota", ("cgroup.cpu_throttled",), is_own=True)
+
+
+def _own_bytes(trace: Trace, way: str) -> Array:
+    """Return the bytes that the server read or wrote.
+
+    Linux counts as written what a process makes dirty in the page cache, inodes too: some of it is never written, or
+    once for several times. If the device wrote less than that, what it wrote is the server's.
+    """
+    own, device = (trace.get(f"{whose}.{way}_bytes") for whose in ("server", "device"))
+    written = _mean(device, own) if way == "write" else None
+    return device if written is not None and written < 1 else own
 
 
 def _own_writes(trace: Trace) -> Array:
@@ -392,7 +437,9 @@ def _by_course(flow: _Flow, trace: Trace, least: float) -> _Found | None:
 
 def _speaks_for(flow: _Flow, plateau: Plateau, trace: Trace) -> float:
     """Return how much speaks for a cap at a plateau: enough, if it is lower and a volume reported a cap."""
-    if not is_even(plateau, trace.step_s) or not is_lower(plateau, flow.rate, trace.get("ops")):
+    if not is_even(plateau, trace.step_s) or sinks(plateau, flow.rate):
+        return -math.inf
+    if not is_lower(plateau, flow.rate, trace.get("ops")):
         return -math.inf
     if _find_held_back(flow, plateau, trace):
         return LEAST_SCORE + max(0.0, score_of(plateau, flow.rate))
@@ -471,6 +518,7 @@ def _cap(found: _Found, trace: Trace) -> Cap:
     free = [at for at in range(len(rate)) if found.plateau.free[at]]
     # Operations may be counted late, when a slice ends: the first third of a stretch has those begun before.
     settled = [at for begin, end in parts for at in range(begin + 1 + (end - begin) // 3, max(end - 1, begin + 2))]
+    kind_known = found.was_read or flow.kind == "cpu" or (found.kind_seen and not _has_one_size(flow, trace))
     cap = Cap(
         kind=flow.kind,
         direction=found.direction or flow.direction,
@@ -483,23 +531,33 @@ def _cap(found: _Found, trace: Trace) -> Cap:
         burst=_level(done, free, trace.step_s),
         sustained=_level(done, settled, trace.step_s),
         evidence=found.evidence,
-        request_bytes=flow.request_bytes,
-        kind_known=found.was_read or flow.kind == "cpu" or (found.kind_seen and not _has_one_size(flow, trace)),
+        request_bytes=_bytes_under(flow, found.plateau, trace),
+        kind_known=kind_known,
         used=used,
         refills=refills,
         each_ms=_each_ms(flow, found.plateau, trace),
-        flushes=_flushes_under(flow, found),
+        flushes=_flushes_under(flow, found, trace, kind_known),
         beside=found.beside,
     )
     return _with_known(cap, found, trace)
 
 
-def _flushes_under(flow: _Flow, found: _Found) -> float:
+def _flushes_under(flow: _Flow, found: _Found, trace: Trace, kind_known: bool) -> float:
     """Return the flushes a second under a cap of which it is not known whether it counts them; else 0."""
-    if flow.kind != "iops" or flow.flushes is None or found.was_read:
+    if flow.direction != "write" or found.was_read or (flow.kind == "bytes" and kind_known):
         return 0.0
-    under = found.plateau.within(flow.flushes)
+    under = found.plateau.within(trace.get("device.flushes"))
     return float(np.median(under)) if len(under) else 0.0
+
+
+def _bytes_under(flow: _Flow, plateau: Plateau, trace: Trace) -> float | None:
+    """Return the mean size of the requests under a cap; of reads, that of all."""
+    if flow.direction != "write":
+        return flow.request_bytes
+    requests = trace.get("device.writes") - np.nan_to_num(trace.get("device.flushes"))
+    known = np.where(np.isfinite(requests), 1.0, np.nan)
+    sums = [float(np.sum(plateau.within(each * known))) for each in (trace.get("device.write_bytes"), requests)]
+    return sums[0] / sums[1] if sums[0] > 0 and sums[1] > 0 else flow.request_bytes
 
 
 def _with_known(cap: Cap, found: _Found, trace: Trace) -> Cap:
@@ -549,9 +607,12 @@ def ask_probe(probe: ProbeOutcome, trace: Trace, usual: float) -> ProbeAnswer | 
     if waited[1] < SHARED * sum(waited):
         return ProbeAnswer.LATENCY if follows is not None and follows > IN_PROPORTION else None
     longer = probe.longer_alone(probe.sessions / usual)
-    if longer is None or AS_QUICK <= longer <= AS_SLOW:
+    if longer is None:
         return None
-    return ProbeAnswer.CAP if longer < AS_QUICK else ProbeAnswer.LATENCY
+    if longer < AS_QUICK:
+        return ProbeAnswer.CAP
+    is_slow = longer > AS_SLOW and probe.alone_s > probe.sessions / usual + AFTER_PAUSE_S
+    return ProbeAnswer.LATENCY if is_slow else None
 
 
 def _probe_of(cap: Cap, trace: Trace) -> ProbeOutcome | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from openslob.core.access import AccessKind
 from openslob.core.workload import CLASSES, Loop, Workload
-from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
+from openslob.metrics import CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
 
 # The parameter of an observation that says what was observed.
@@ -109,7 +109,8 @@ def _run_in_words(record: RunRecord) -> str:
 
 
 def _run_figures(record: RunRecord) -> list[str]:
-    return _without(OBSERVED if is_paced(record) else OBSERVED | PACED, record)
+    paced = OBSERVED if is_paced(record) else OBSERVED | PACED
+    return _without(paced if record.spec.get("connect_every") else paced | CONNECTING, record)
 
 
 def _observation_in_words(record: RunRecord) -> str:

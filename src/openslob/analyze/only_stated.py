@@ -39,6 +39,7 @@ _MEASURED = {
     "errors": REMARKS, "interrupted": REMARKS,
     "others": OTHERS, "waits": OTHERS, "wait_samples": OTHERS,
     "slowest": OPERATIONS, "schedule": OPERATIONS, "unfinished_s": OPERATIONS, "sessions": OPERATIONS,
+    "connects": OPERATIONS,
 }  # fmt: skip
 
 

@@ -18,10 +18,14 @@ from openslob.analyze.tables import Array
 FAR_BELOW, LEAST_KEPT_PCT = 0.8, 90.0
 # Shorter stretches of nearly equal values come by chance; this is also what a load must last without the cap.
 LEAST_STEPS = 6
+# Shorter ones count that come back so often at one level, as those of a bucket that is filled again and again.
+SHORT_STEPS, RECURRING = 3, 3
 # Counters are read a little early or late, which the next step makes up for: means over so many steps show the rate.
 SMOOTHED = 3
 # At its level is a mean that lies within so much of it.
 BAND = 0.03
+# The first step of a slow fall below a level is below it by no more such parts.
+SINKING = 3
 # A mean above the level speaks against a cap as much as so many at it speak for it; one below it may be a dip.
 ABOVE = -4.0
 BELOW = -0.7
@@ -157,23 +161,28 @@ def _of_triples(values: Array) -> Array:
 def _levels(means: Array) -> list[float]:
     """Return the levels at which a rate stayed for some steps, the most frequent first."""
     known = _drop_unknown(means)
-    windows = np.sort(np.lib.stride_tricks.sliding_window_view(known, LEAST_STEPS), axis=1)
-    middle = windows[:, LEAST_STEPS // 2]
-    # The lowest of them may be a dip.
-    flat = middle[(windows[:, -1] - windows[:, 1] <= 2 * BAND * middle) & (middle > 0)]
-    if not len(flat):
-        return []
+    # The lowest of many may be a dip.
+    return [*_flat_levels(known, LEAST_STEPS, 1, 1), *_flat_levels(known, SHORT_STEPS, 0, RECURRING)]
+
+
+def _flat_levels(known: Array, steps: int, dips: int, least: int) -> list[float]:
+    """Return the levels at which so many values one after the other were, but for dips, at least so many times."""
+    windows = np.sort(np.lib.stride_tricks.sliding_window_view(known, steps), axis=1)
+    middle = windows[:, steps // 2]
+    flat = middle[(windows[:, -1] - windows[:, dips] <= 2 * BAND * middle) & (middle > 0)]
     bins = np.floor(np.log(flat) / BAND)
     names, counts = np.unique(bins, return_counts=True)
+    names, counts = names[counts >= least], counts[counts >= least]
     return [float(np.median(flat[bins == name])) for name in names[np.argsort(-counts)][:MOST_LEVELS]]
 
 
 def _at_level(rate: Array, means: Array, level: float) -> Plateau | None:
     for _ in range(2):
         parts = _stretches(means, level)
-        if not parts:
+        inner = _inner(rate, parts)
+        level = float(np.median(inner)) if len(inner) else 0.0
+        if not level > 0:
             return None
-        level = float(np.median(_inner(rate, parts)))
     plateau = plateau_of(rate, _extend(parts, rate, means, level), level)
     return plateau if plateau is not None and plateau.free.sum() >= LEAST_STEPS else None
 
@@ -214,7 +223,10 @@ def _stretches(means: Array, level: float) -> list[tuple[int, int]]:
     """Return the stretches of steps in which most values are at a level, few below it, and hardly any above."""
     apart = means / level - 1
     score = np.select([~np.isfinite(means), apart > BAND, apart < -BAND], [0.0, ABOVE, BELOW], 1.0)
-    return list(_best_sums(score))
+    found = list(_best_sums(score))
+    long = [(begin, end) for begin, end, best in found if best > LEAST_STEPS - 0.5]
+    short = [(begin, end) for begin, end, _ in found]
+    return long or (short if len(short) >= RECURRING else [])
 
 
 def _extend(parts: Sequence[tuple[int, int]], rate: Array, means: Array, level: float) -> list[tuple[int, int]]:
@@ -257,8 +269,8 @@ def _beyond_kept(rate: Array, level: float) -> np.typing.NDArray[np.bool_]:
     return beyond
 
 
-def _best_sums(score: Array) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of the stretches whose sums of scores are the highest, each `LEAST_STEPS` at least.
+def _best_sums(score: Array) -> Iterator[tuple[int, int, float]]:
+    """Yield begin and end of the stretches whose sums of scores are the highest, and these: `SHORT_STEPS` at least.
 
     One ends where the sum falls so far below its highest that what follows does not make up for it.
     """
@@ -270,8 +282,8 @@ def _best_sums(score: Array) -> Iterator[tuple[int, int]]:
         if total > best:
             best, until = total, at + 1
         if total <= 0 or total < best - FALLEN:
-            if best > LEAST_STEPS - 0.5:
-                yield since, until
+            if best > SHORT_STEPS - 0.5:
+                yield since, until, best
             total = 0.0
 
 
@@ -287,6 +299,20 @@ def is_even(plateau: Plateau, step_s: float) -> bool:
     return plateau.uneven <= min(MOST_UNEVEN / math.sqrt(step_s), max(LEAST_UNEVEN, plateau.free_uneven / MORE_EVEN))
 
 
+def sinks(plateau: Plateau, rate: Array) -> bool:
+    """Return whether a rate sinks below its level little by little at the end of a stretch, as in a slow fall.
+
+    What is slow for other reasons under a cap is so at once.
+    """
+    for begin, end in plateau.parts:
+        apart = rate[begin:end] / plateau.level - 1
+        at_level = np.flatnonzero(np.abs(apart) <= BAND)
+        tail = _drop_unknown(apart[int(at_level[-1]) + 1 : -1]) if len(at_level) else apart[:0]
+        if len(tail) >= SMOOTHED and tail[0] > -SINKING * BAND and tail[-1] < tail[0] - BAND:
+            return True
+    return False
+
+
 def is_flat(plateau: Plateau, rate: Array, step_s: float, requests: float) -> bool:
     """Return whether the rate varied by less than any higher latency would leave of how it varied before.
 
@@ -296,12 +322,23 @@ def is_flat(plateau: Plateau, rate: Array, step_s: float, requests: float) -> bo
     """
     count = len(plateau.within(rate))
     near = _near(plateau, rate)
-    if count < LEAST_FLAT_STEPS or not near > 0:
+    if not near > 0:
+        return False
+    if _comes_back(plateau, rate):
+        return MOST_FLAT * requests * SMOOTHED * step_s >= 1
+    if count < LEAST_FLAT_STEPS:
         return False
     at_most = max(plateau.uneven, LEAST_SEEN) * math.exp(SURE * math.sqrt(SMOOTHED / (2 * _EFFICIENCY * count)))
     left = plateau.free_uneven * plateau.level / near
     allowed = min(MOST_FLAT / math.sqrt(step_s), left / FLATTER)
     return at_most <= allowed and allowed * requests * SMOOTHED * step_s >= 1
+
+
+def _comes_back(plateau: Plateau, rate: Array) -> bool:
+    """Return whether a rate left an even level and came back to it, each time by hardly anything above or below."""
+    medians = [float(np.nanmedian(rate[begin:end])) for begin, end in plateau.parts]
+    apart = (max(medians) - min(medians)) / plateau.level
+    return len(medians) >= RECURRING and max(apart, plateau.uneven) <= MOST_FLAT
 
 
 def is_lower(plateau: Plateau, rate: Array, done: Array) -> bool:

@@ -22,7 +22,7 @@ from openslob.record.raw_csv import Event, Happening, ProbePart, parse_probe
 # A step is known when so much of it was recorded: readings do not come at the edges of steps.
 _WHOLE = 0.95
 # Parts of a probe that differ by more say nothing: the load was not the same.
-MOST_VARIED = 1.3
+MOST_VARIED = 1.2
 # Operations of all sessions that take less than so many times as long as usual hardly take longer.
 LEAST_LONGER = 2.0
 _CPU = "host.cpu_"

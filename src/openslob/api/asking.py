@@ -9,8 +9,9 @@ from pathlib import Path
 
 from openslob.api.table import unknown
 from openslob.config.configuration import environment_with, names, read_configuration
+from openslob.config.files import EXTERNAL_SCRIPT
 from openslob.config.grid import split
-from openslob.config.parameters import format_value, parameters
+from openslob.config.parameters import Setting, format_value, parameters
 from openslob.config.resolve import Resolution, resolve
 from openslob.config.server_parameters import SERVER_PARAMETERS
 from openslob.config.slob_toml import variable_of
@@ -53,13 +54,24 @@ def find_direct(given: str | None, config: Folder = None) -> Address | None:
     return Address.parse(direct) if direct else None
 
 
+def find_script(config: Folder = None) -> str:
+    """Return the program that a slob.conf names to run beside a run; empty if it names none."""
+    found = _read(config).get(EXTERNAL_SCRIPT)
+    return found.value if found else ""
+
+
 def _setting(key: str, config: Folder) -> str:
     """Return a setting of environment or files; empty if neither has it."""
     variable = variable_of(key)
     if given := os.environ.get(variable):
         return given
-    found = read_configuration(Path(config) if config else None, os.environ).settings.get(variable)
+    found = _read(config).get(variable)
     return found.value if found else ""
+
+
+def _read(config: Folder) -> Mapping[str, Setting]:
+    """Return the settings that files give, by environment variable."""
+    return read_configuration(Path(config) if config else None, os.environ).settings
 
 
 def parse_amount(name: str, given: int | str | None, least: int) -> int | None:

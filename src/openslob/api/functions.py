@@ -179,6 +179,7 @@ def run(
     target: str | Target | None = None,
     settings: Mapping[str, object] | None = None,
     retries: int = RETRIES,
+    hooks: Sequence[str] = (),
     results: Folder = None,
     config: Folder = None,
     progress: ProgressOption = None,
@@ -191,6 +192,7 @@ def run(
         target: A URL, the name of a managed server, or a `Target`; by default that of the command line.
         settings: As for `Target.run`.
         retries: As for `Target.run`.
+        hooks: As for `Target.run`.
         results: As for `Target.run`.
         config: As for `Target.run`.
         progress: As for `Target.run`.
@@ -202,8 +204,9 @@ def run(
 
     """
     return _target(target, config).run(
-        name, settings=settings, retries=retries, results=results, config=config, progress=progress, **parameters
-    )
+        name, settings=settings, retries=retries, hooks=hooks, results=results, config=config, progress=progress,
+        **parameters,
+    )  # fmt: skip
 
 
 @with_parameters(SweptParameters)

@@ -31,6 +31,10 @@ class Parameters(TypedDict, total=False):
     """Fill and update columns with incompressible text instead of a constant. Allowed: TRUE or FALSE. Default: FALSE.
     """
 
+    compressible: int
+    """Share of each incompressible text that compresses all the same. Allowed: a whole number from 0 to 90. Default: 0.
+    """
+
     load_parallel_degree: int
     """Tables loaded at the same time. Allowed: a whole number from 1 to 256. Default: 8."""
 
@@ -134,6 +138,11 @@ class Parameters(TypedDict, total=False):
     client. Default: server.
     """
 
+    connect_every: int
+    """Operations after which a session of the client loop connects again; 0: it stays connected. Allowed: a whole
+    number from 0 to 1000000000. Default: 0.
+    """
+
     block_path: Literal["shared", "local"]
     """shared: blocks go through the buffer cache; local: through memory private to the session. Allowed: shared or
     local. Default: shared.
@@ -180,6 +189,10 @@ class SweptParameters(TypedDict, total=False):
 
     obfuscate_columns: bool | Sequence[bool]
     """Fill and update columns with incompressible text instead of a constant. Allowed: TRUE or FALSE. Default: FALSE.
+    """
+
+    compressible: int | Sequence[int]
+    """Share of each incompressible text that compresses all the same. Allowed: a whole number from 0 to 90. Default: 0.
     """
 
     load_parallel_degree: int | Sequence[int]
@@ -283,6 +296,11 @@ class SweptParameters(TypedDict, total=False):
     loop: Literal["server", "client"] | Sequence[Literal["server", "client"]]
     """server: a procedure there does the operations; client: each is sent there. Not to be compared. Allowed: server or
     client. Default: server.
+    """
+
+    connect_every: int | Sequence[int]
+    """Operations after which a session of the client loop connects again; 0: it stays connected. Allowed: a whole
+    number from 0 to 1000000000. Default: 0.
     """
 
     block_path: Literal["shared", "local"] | Sequence[Literal["shared", "local"]]

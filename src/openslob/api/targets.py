@@ -18,6 +18,7 @@ from openslob.api.asking import (
     find_environment,
     find_host_name,
     find_results,
+    find_script,
     parse_seconds,
     resolve_parameters,
     write_several,
@@ -55,6 +56,7 @@ from openslob.kinds.run import loading
 from openslob.kinds.run.again import RETRIES
 from openslob.kinds.run.context import Context
 from openslob.kinds.run.execute import AskedRun
+from openslob.kinds.run.hooks import hooks_of_script, parse_hooks
 from openslob.kinds.run.preflight import preflight
 from openslob.kinds.runs import run_of
 from openslob.kinds.sweep import KIND as SWEEP
@@ -140,6 +142,7 @@ class Target:
         *,
         settings: Mapping[str, object] | None = None,
         retries: int = RETRIES,
+        hooks: Sequence[str] = (),
         results: Folder = None,
         config: Folder = None,
         progress: ProgressOption = None,
@@ -153,6 +156,7 @@ class Target:
             name: The name of the run.
             settings: The server's own settings to run with, such as ``{"wal_compression": "pglz"}``.
             retries: How often it is made again if a busy host read its counters too late for a rate.
+            hooks: Commands to run beside it, such as ``["during iostat -x 1"]``: before, during or after.
             results: The folder of the records; by default that of the command line.
             config: A file with parameters: slob.toml, slob.conf or pgio.conf.
             progress: A function that gets each `Progress`, or False to show nothing.
@@ -163,7 +167,8 @@ class Target:
             UsageError: A parameter is unknown, or its value is not allowed.
 
         """
-        asked = AskedRun(self._resolve(parameters, config), name, write_values(settings or {}), retries)
+        beside = (*hooks_of_script(find_script(config)), *parse_hooks(hooks))
+        asked = AskedRun(self._resolve(parameters, config), name, write_values(settings or {}), retries, beside)
         finished = run.execute(asked, self.context(results, config, progress))
         if finished.record.status is not Status.COMPLETE:
             raise SlobError("the run was stopped before its end", f"its record is {finished.folder}")

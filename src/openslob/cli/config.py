@@ -23,7 +23,7 @@ from openslob.core.workload import DataSpec, Workload
 NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of runs.")]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the settings as JSON.")]
 # Parameters that runs, checks and sweeps take from the data that are loaded, if nothing gives them.
-_OF_THE_DATA = frozenset(loaded_layer(DataSpec(1, 1, 1, False), 1))
+_OF_THE_DATA = frozenset(loaded_layer(DataSpec(1, 1, 1, True, compressible=1), 1))
 
 
 @dataclass(frozen=True)

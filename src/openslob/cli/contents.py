@@ -158,7 +158,7 @@ USUAL: Mapping[str, Usual] = {
     "slob crash": Usual(
         {
             "SERVER": "--engine --version --server",
-            "CRASHES": "--kind --cycles --control",
+            "CRASHES": "--kind --cycles --fault --control",
             "LOAD": "--sessions --rows",
             "RESULT": "--name --require --all --json",
         },

@@ -10,17 +10,19 @@ import typer
 
 from openslob.cli.common_options import (
     ALL,
+    DURATION,
     MEASUREMENT_NAME,
     RECORD_JSON,
     REQUIRE,
     RESULTS,
+    at_least,
     require_known,
     require_verdicts,
 )
 from openslob.cli.console import notify, stoppable, write, write_document
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, VerdictError
-from openslob.durability.cut import Survival
+from openslob.durability.cut import Fault, Files, Survival
 from openslob.engines import registry
 from openslob.kinds.crash.execute import CrashRequest, execute
 from openslob.kinds.crash.figures import CAUGHT, KEEPS, WHOLE
@@ -95,6 +97,22 @@ SURVIVE = Annotated[
         "does that was writing."
     ),
 ]
+FAULT = Annotated[
+    Fault | None,
+    typer.Option(
+        help="Let the storage fail first: eio-read, eio-write, fsync-once, enospc, stall, torn-write, unplugged."
+    ),
+]
+FAULT_FOR = Annotated[
+    float | None,
+    typer.Option(
+        parser=at_least(0.1, 120), metavar=DURATION, show_default="3s", help="How long the fault lasts, if not once."
+    ),
+]
+FAULT_ON = Annotated[
+    Files | None,
+    typer.Option(help="Files that it is on: of tables and indexes, the rest (the log), or all; by default in turn."),
+]
 SEED = Annotated[int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="Seed of the times at which it crashes.")]
 
 
@@ -108,6 +126,9 @@ def crash(
     server: SERVER = None,
     control: CONTROL = None,
     survive: SURVIVE = Survive.NOTHING,
+    fault: FAULT = None,
+    fault_for: FAULT_FOR = None,
+    fault_on: FAULT_ON = None,
     seed: SEED = 1,
     name: MEASUREMENT_NAME = "crash",
     *,
@@ -122,8 +143,9 @@ def crash(
     """
     require_known(require or (), (KEEPS, WHOLE, *([CAUGHT] if control else [])))
     request = CrashRequest(
-        _KINDS[kind], cycles, sessions, rows, seed, name, results, engine, server, version, control, _SURVIVAL[survive]
-    )
+        _KINDS[kind], cycles, sessions, rows, seed, name, results, engine, server, version, control, _SURVIVAL[survive],
+        fault, fault_for, fault_on,
+    )  # fmt: skip
     with stoppable() as interrupt:
         record, folder = execute(request, interrupt, notify, _teller(cycles))
     if as_json:

@@ -78,6 +78,7 @@ def result_text(result: LoadResult, screen: int | None = None) -> str:
     """
     spec = result.spec
     fill = "incompressible" if spec.obfuscate else "constant"
+    fill += f" (but for {spec.compressible} %)" if spec.compressible else ""
     lines = [
         f"{spec.schemas} x {spec.scale_blocks:,} blocks (cf1) + {spec.scan_blocks:,} (cf2), {fill} fill",
         _REUSED if result.reused else _speed(result),

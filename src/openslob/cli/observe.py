@@ -25,13 +25,15 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.console import complain, notify, stoppable, write, write_document
-from openslob.cli.options import OnTarget, price_of_target, with_place
+from openslob.cli.options import CONSENT, REPORTS, OnTarget, price_of_target, with_place
 from openslob.cli.progress import LiveLine, working
+from openslob.config.configuration import names
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.secrets import redact_words
 from openslob.core.workload import PRICE as PRICE_OF
+from openslob.core.workload import StatisticsType
 from openslob.engines.base import Engine
 from openslob.engines.clients import ROWS_PER_SCALE, WorkloadRequest, require_workload
 from openslob.engines.managed.base import require_writes
@@ -40,6 +42,7 @@ from openslob.engines.registry import client_programs, resolve
 from openslob.host.remote import find_host
 from openslob.kinds.run.observation.command import ObservedCommand, observe_command, program_of
 from openslob.kinds.run.observation.observer import PULSE_S, Observer
+from openslob.kinds.run.server_reports import ServerReports
 from openslob.record.model import RunRecord, Status
 from openslob.report.text import render, run_document
 
@@ -94,6 +97,8 @@ def observe(
     clients: CLIENTS = 8,
     keep: KEEP = False,
     price: PRICE = None,
+    reports: REPORTS = StatisticsType.NONE,
+    consent: CONSENT = None,
     name: NAME = "observe",
     results: RESULTS,
     require: REQUIRE = None,
@@ -114,26 +119,24 @@ def observe(
     url = server.status().url if server else on.target.reveal()
     with stoppable() as interrupt, ExitStack() as opened:
         engine.follow(Patience(interrupt, notify))
+        around = ServerReports(engine, reports, names(consent), "flag")
+        for finding in around.findings():
+            raise SlobError(finding.why, finding.advice)
         load = _Load(command, {"command": command and redact_words(command), "seconds": seconds}, _environment(url))
         if workload:
             require_writes(engine, server)
             bin_dir = server.status().spec.bin_dir if server else None
             request = WorkloadRequest(
-                workload,
-                clients,
-                seconds or rehearsal.seconds(WORKLOAD_S),
-                scale,
-                engine.facts().version,
-                bin_dir,
+                workload, clients, seconds or rehearsal.seconds(WORKLOAD_S), scale, engine.facts().version, bin_dir,
                 interrupt.stop.is_set,
-            )
+            )  # fmt: skip
             load = _ready_made(opened, engine, url, request, keep)
         spec = {**load.spec, **({PRICE_OF: str(cost)} if cost else {})}
         # What a command prints is between the lines about it.
         line = LiveLine(drawn=load.command is None)
         opened.callback(line.clear)
         observer = opened.enter_context(
-            Observer(engine, results, name, spec, interrupt=interrupt, show=line, render=render)
+            Observer(engine, results, name, spec, interrupt=interrupt, show=line, render=render, reports=around)
         )
         for text in load.remarks:
             observer.note(text)

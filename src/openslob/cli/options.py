@@ -51,12 +51,13 @@ from openslob.config.configuration import (
     environment_with,
     names,
 )
+from openslob.config.files import EXTERNAL_SCRIPT
 from openslob.config.parameters import Parameter, Setting, format_value, parameters
 from openslob.config.resolve import DEFAULT, Resolution, resolve
 from openslob.core.errors import UsageError
 from openslob.core.secrets import Address
 from openslob.core.units import Price
-from openslob.core.workload import PRICE
+from openslob.core.workload import PRICE, StatisticsType
 from openslob.engines import registry
 
 if TYPE_CHECKING:
@@ -119,6 +120,16 @@ CONSENT = Annotated[
 ]  # fmt: skip
 
 
+REPORTS = Annotated[
+    StatisticsType,
+    typer.Option(
+        "--database-statistics-type",
+        case_sensitive=False,
+        help="Snapshots of the server's own statistics around it, and their report: awr needs --consent awr.",
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class OnTarget:
     """What a command is for: a target, its main process and host as the user names them, and the user's licences.
@@ -137,11 +148,13 @@ class OnTarget:
 class Resolved(OnTarget):
     """Parameters and target of a command. ``parameters`` are for the record, and contain no password.
 
-    ``server`` has the settings of a server that the command creates, by key.
+    ``server`` has the settings of a server that the command creates, by key. ``script`` is the program that a slob.conf
+    names to run beside a run; empty for none.
     """
 
     parameters: Resolution
     server: Mapping[str, Setting]
+    script: str = ""
 
 
 def with_workload(
@@ -163,7 +176,8 @@ def with_workload(
         for name, source in found.sources.items():
             if source != DEFAULT:
                 explain(f"{name} is {format_value(getattr(found.workload, name))}: {source}")
-        resolved = Resolved(parameters=found, server=server_settings(ctx), **on)
+        script = configuration(ctx).settings.get(EXTERNAL_SCRIPT)
+        resolved = Resolved(parameters=found, server=server_settings(ctx), script=script.value if script else "", **on)
         command(resolved=resolved, **own, **context_for(command, ctx))
 
     return _with_options(called, command, "resolved", _workload_options(hidden, defaults))

@@ -22,13 +22,18 @@ from openslob.cli.common_options import (
     parse_amount,
 )
 from openslob.cli.console import notify, stoppable
+from openslob.cli.options import CONSENT, REPORTS
 from openslob.cli.raw_compare import IO_ENGINE, show
+from openslob.config.configuration import names
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
+from openslob.core.secrets import Address
+from openslob.core.workload import StatisticsType
 from openslob.engines.managed.resources import usable_cpus
 from openslob.kinds.storage import calibrate as calibration
 from openslob.kinds.storage import dd as demonstration
 from openslob.kinds.storage.fio import IoEngine
+from openslob.kinds.storage.own_word import OwnRequest
 
 NO_LIMIT = "none"
 
@@ -76,6 +81,15 @@ RUN_TIME = Annotated[
         parser=at_least(0.5), metavar=DURATION, help="Length of each step. A ramp of a quarter of it comes first."
     ),
 ]
+WITH = Annotated[
+    str | None,
+    typer.Option(
+        "--with",
+        metavar="URL",
+        help="A database that calibrates its storage itself afterwards (CALIBRATE_IO), with --consent calibrate_io.",
+    ),
+]
+DISKS = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="About how many disks that of --with has.")]
 IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, max=65_536, help="Random requests in flight.")]
 
 
@@ -92,6 +106,10 @@ def calibrate(
     io_engine: IO_ENGINE = IoEngine.IO_URING,
     buffered: BUFFERED = False,
     cpus: CPUS = None,
+    server: WITH = None,
+    disks: DISKS = 1,
+    reports: REPORTS = StatisticsType.NONE,
+    consent: CONSENT = None,
     name: MEASUREMENT_NAME = "calibrate",
     *,
     results: RESULTS,
@@ -108,7 +126,8 @@ def calibrate(
         io_engine, block_size, run_time, len(usable_cpus(cpus)), repeats, limit_us, at, not buffered, verify, cpus,
         not reads_only,
     )  # fmt: skip
-    request = calibration.CalibrationRequest(plan, path, size, name, results)
+    own = OwnRequest(Address.parse(server).reveal(), disks, reports, names(consent)) if server else None
+    request = calibration.CalibrationRequest(plan, path, size, name, results, own)
     with stoppable() as interrupt:
         record, folder = calibration.execute(request, interrupt, notify)
     show(record, folder, require, json, whole)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from openslob.cli import console
-from openslob.cli.common_options import DURATION, RECORD_JSON, REQUIRE, RESULTS, at_least, require_verdicts
+from openslob.cli.common_options import CPUS, DURATION, RECORD_JSON, REQUIRE, RESULTS, at_least, require_verdicts
 from openslob.cli.console import notify, stoppable
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.cli.tree import Command
@@ -172,6 +172,7 @@ def orion(
     io_engine: ENGINE = IoEngine.IO_URING,
     buffered: BUFFERED = False,
     allow_destructive: DESTRUCTIVE = False,
+    cpus: CPUS = None,
     *,
     results: RESULTS,
     pictures: PICTURES = None,
@@ -192,7 +193,7 @@ def orion(
         stripe=stripe * MIB, write_pct=write, cache_size=cache_size * MIB, duration_s=duration, matrix=matrix,
     )  # fmt: skip
     request = OrionRequest(
-        options, path.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed
+        options, path.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed, cpus
     )
     with stoppable() as interrupt:
         record, folder = execute(request, interrupt, notify)

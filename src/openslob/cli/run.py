@@ -39,6 +39,14 @@ SET = Annotated[
         rich_help_panel="Target",
     ),
 ]
+HOOK = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hook",
+        metavar="'WHEN COMMAND'",
+        help="Run a command before, during or after: --hook 'during iostat -x 1'; several times for several.",
+    ),
+]
 NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the run.")]
 
 
@@ -51,6 +59,7 @@ def run(
     results: RESULTS,
     require: REQUIRE = None,
     retries: RETRIES = 1,
+    hook: HOOK = None,
     ceiling: CEILING_OR_MEASURE = None,
     report_interval: REPORT_INTERVAL = None,
     live: LIVE = False,
@@ -67,9 +76,11 @@ def run(
     """
     # Help and completions do without what follows.
     from openslob.kinds.run.execute import AskedRun, execute  # noqa: PLC0415
+    from openslob.kinds.run.hooks import hooks_of_script, parse_hooks  # noqa: PLC0415
 
     require_known(require or (), verdict_registry.NAMES)
-    asked = AskedRun(resolved.parameters, name, parse_settings(settings or ()), retries)
+    hooks = (*hooks_of_script(resolved.script), *parse_hooks(hook or ()))
+    asked = AskedRun(resolved.parameters, name, parse_settings(settings or ()), retries, hooks)
     of_drivers = (drivers, tls_ca_file, tls_cert, tls_key)
     context = make_context(resolved, results, Screen(report_interval, live), ceiling, of_drivers)
     try:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.config.files import read_shell, target_of_services, translate
+from openslob.config.files import EXTERNAL_SCRIPT, read_shell, script_of, target_of_services, translate
 from openslob.config.layers import Layer, known_layer, nearest
 from openslob.config.parameters import Setting
 from openslob.config.slob_toml import ConfigSection, SlobToml, read_toml, variable_of
@@ -150,16 +150,20 @@ def _files(config: Path | None, environment: Mapping[str, str]) -> Iterator[_Fil
 
 def _require_own(path: Path) -> None:
     """Raise UsageError if others could have written a file that nobody named: it says which server to connect to."""
+    if why := _explain_others(path):
+        raise UsageError(f"./{path} {why}", f"name it on purpose (--config {path}), or work in another directory")
+
+
+def _explain_others(path: Path) -> str:
+    """Return why others could have written a file; empty if they could not."""
     file, folder = path.stat(), path.absolute().parent.stat()
     if file.st_uid not in (os.geteuid(), _ROOT):
-        why = "belongs to another user"
-    elif file.st_mode & stat.S_IWOTH:
-        why = "may be written by others"
-    elif folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
-        why = "is in a directory that others may write to"
-    else:
-        return
-    raise UsageError(f"./{path} {why}", f"name it on purpose (--config {path}), or work in another directory")
+        return "belongs to another user"
+    if file.st_mode & stat.S_IWOTH:
+        return "may be written by others"
+    if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
+        return "is in a directory that others may write to"
+    return ""
 
 
 def _same(user: Path, other: Path) -> bool:
@@ -178,8 +182,12 @@ def _read(path: Path, environment: Mapping[str, str]) -> SlobToml:
     given = read_shell(text, str(path), environment)
     settings, notices = translate(given)
     target = target_of_services(given, notices)
+    script = script_of(given, path.parent, notices)
+    if script and (why := _explain_others(path)):
+        raise UsageError(f"{script.where}: {script.key} names a program, and the file {why}", "make it your own")
     layer = known_layer(settings, notices)
-    return SlobToml(ConfigSection({TARGET_VARIABLE: target} if target else {}, layer, tuple(notices)), {})
+    named = {TARGET_VARIABLE: target, EXTERNAL_SCRIPT: script}
+    return SlobToml(ConfigSection({key: one for key, one in named.items() if one}, layer, tuple(notices)), {})
 
 
 def is_toml(path: Path) -> bool:

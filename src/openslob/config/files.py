@@ -11,6 +11,7 @@ import re
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote
 
 from openslob.config.parameters import Setting
@@ -24,7 +25,6 @@ IGNORED = {
     "DBA_PRIV_USER": "no administrator is needed",
     "DBNAME": _TARGET,
     "CONNECT_STRING": _TARGET,
-    "EXTERNAL_SCRIPT": "no script is run before or after a test",
     "CREATE_BASE_TABLE": "a load makes its tables without a base table",
     "BLOCK_SZ": "the server is asked for its block size",
     "NO_OS_PERF_DATA": "the operating system's figures are always taken",
@@ -36,6 +36,8 @@ _ADMIN, _BASE, _MAX = SERVICES = ("ADMIN_SQLNET_SERVICE", "SQLNET_SERVICE_BASE",
 # The scheme of the engine whose client reads tnsnames.ora.
 _SERVICE_URL = "sqlnet://slob@/{}"
 _MOST_SERVICES = 64
+# A program that is run before and after a run.
+EXTERNAL_SCRIPT = "EXTERNAL_SCRIPT"
 # Keys that are not parameters here but change the workload if they are on: the value for off, and what to use.
 UNSUPPORTED = {
     "DO_UPDATE_HOTSPOT": ("FALSE", "use DO_HOTSPOT, HOTSPOT_MB, HOTSPOT_OFFSET_MB and HOTSPOT_FREQUENCY"),
@@ -81,7 +83,7 @@ def translate(settings: Sequence[Setting]) -> tuple[list[Setting], list[str]]:
         if reason := _explain_ignored(key, setting):
             if setting.value:
                 notices.append(f"{setting.where}: {setting.key} is not used: {reason}")
-        elif key not in SERVICES:
+        elif key not in (*SERVICES, EXTERNAL_SCRIPT):
             kept.append(setting)
     return kept, [*notices, *_differences({setting.key.upper(): setting for setting in settings})]
 
@@ -107,6 +109,16 @@ def target_of_services(settings: Sequence[Setting], notices: list[str]) -> Setti
         why = f"loads and checks connect to {names[0]}, like the sessions"
         notices.append(f"{admin.where}: {admin.key} is not used: {why}")
     return Setting(named.key, ",".join(_SERVICE_URL.format(quote(name, safe="")) for name in names), named.where)
+
+
+def script_of(settings: Sequence[Setting], folder: Path, notices: list[str]) -> Setting | None:
+    """Return the program that a file in ``folder`` names to run beside a run, with a notice; None if it names none."""
+    found = {setting.key.upper(): setting for setting in settings}.get(EXTERNAL_SCRIPT)
+    if found is None or not found.value:
+        return None
+    path = str(folder.absolute() / Path(found.value).expanduser())
+    notices.append(f"{found.where}: {found.key}: `slob run` runs {path} pre before a run, and {path} post after it")
+    return Setting(found.key, path, found.where)
 
 
 def _number_of_services(setting: Setting) -> int:

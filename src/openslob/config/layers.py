@@ -68,6 +68,7 @@ def loaded_layer(spec: DataSpec, block_size: int) -> Layer:
         "scale": str(_extent(spec.scale_blocks, block_size)),
         "scan_table_sz": str(_extent(spec.scan_blocks, block_size)),
         "obfuscate_columns": format_value(spec.obfuscate),
+        **({"compressible": str(spec.compressible)} if spec.compressible else {}),
     }
     try:
         Workload.model_validate(values)
@@ -79,6 +80,7 @@ def loaded_layer(spec: DataSpec, block_size: int) -> Layer:
 def data_text(spec: DataSpec, block_size: int) -> str:
     """Return the size of data in words, as ``8 schemas x 2 GB``."""
     fill = ", incompressible" if spec.obfuscate else ""
+    fill += f" but for {spec.compressible} %" if spec.compressible else ""
     several = "s" if spec.schemas != 1 else ""
     return f"{spec.schemas} schema{several} x {format_bytes(spec.scale_blocks * block_size)}{fill}"
 

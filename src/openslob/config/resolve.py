@@ -58,6 +58,9 @@ class Resolution:
     def with_loaded(self, layer: Layer) -> Resolution:
         """Return the same with what is loaded, where nothing gives other values."""
         taken = {name: setting.value for name, setting in layer.items() if self.sources[name] == DEFAULT}
+        if self.sources["obfuscate_columns"] != DEFAULT:
+            # It is a share of incompressible text.
+            taken.pop("compressible", None)
         sources = {**self.sources, **dict.fromkeys(taken, LOADED)}
         return replace(self, workload=self.workload.changed(**taken), sources=sources)
 

@@ -84,7 +84,8 @@ class EngineDelta:
     A counter that is None is unknown; ``unknown`` has the reason. Times are in µs. ``rows_read`` counts rows fetched
     through the test tables' index, look-ups of updates included. ``shared_visits`` and ``private_visits`` are the
     blocks of the test tables, indexes excluded, that were requested from the shared cache and from the sessions'
-    private memory. ``checkpoints`` are the server's, whoever caused them. ``db_cpu_us`` is the CPU time of the whole
+    private memory. ``block_changes`` are the changes of blocks in the shared cache, those of index and undo blocks
+    included. ``checkpoints`` are the server's, whoever caused them. ``db_cpu_us`` is the CPU time of the whole
     server, background processes included, and ``db_time_us`` the time that all sessions spent inside calls: both are
     for servers whose host can't be examined. ``timed_waits`` are the wait events that the engine times itself.
     ``by_instance`` has the counters of each instance of a cluster, whose sums these are.
@@ -119,6 +120,7 @@ class EngineDelta:
     log_syncs: float | None = None
     log_sync_time_us: float | None = None
     log_write_requests: float | None = None
+    block_changes: float | None = None
     full_page_images: float | None = None
     full_page_image_bytes: float | None = None
     commits: float | None = None
@@ -686,6 +688,7 @@ class Measurement(Observed):
     given; ``other_storage`` is the reason if that was made on other storage. ``unfinished_s`` has how long each
     operation had run at least that was cancelled at the end. ``server_report`` is the server's own, if it can be read.
     ``classes`` are the times of each class of sessions, by its name.
+    ``connects`` is how long it took sessions to connect in the window, if they did so again and again.
     """
 
     workload: Workload
@@ -705,6 +708,7 @@ class Measurement(Observed):
     slowest: Mapping[OpKind, Sequence[Slow]] = field(default_factory=dict)
     drivers: Sequence[DriverUse] = ()
     classes: Mapping[str, ClassTimes] = field(default_factory=dict)
+    connects: Histogram = field(default_factory=Histogram)
 
     @property
     def counts(self) -> SliceCounts:

@@ -142,11 +142,17 @@ def slice_seconds(sessions: int) -> float:
     return min(max(SLICE_S, sessions / SLICES_PER_S), LONGEST_SLICE_S)
 
 
+def random_pct(obfuscate: bool, compressible: int | None) -> int:
+    """Return the share of each text that is random, in %."""
+    return 100 - (compressible or 0) if obfuscate else 0
+
+
 @dataclass(frozen=True)
 class DataSpec:
     """The data on the server's disk: two loads with equal specs hold interchangeable data.
 
     ``tablespace`` holds the tables, and ``block_size`` is its block size in bytes; None: the target's own.
+    ``compressible`` is the share of incompressible text, in %, that is constant all the same; None: none of it.
     """
 
     schemas: int
@@ -155,6 +161,12 @@ class DataSpec:
     obfuscate: bool
     tablespace: str | None = None
     block_size: int | None = None
+    compressible: int | None = None
+
+    @property
+    def random_pct(self) -> int:
+        """The share of each text that is random, in %: 0 of a constant one."""
+        return random_pct(self.obfuscate, self.compressible)
 
     def fingerprint(self) -> str:
         """Return a short digest that names this data in the server and in records."""
@@ -195,6 +207,10 @@ class Workload(BaseModel):
     obfuscate_columns: bool = Field(
         default=False, description="Fill and update columns with incompressible text instead of a constant.",
         json_schema_extra={"slob": "OBFUSCATE_COLUMNS", "unit": "", "group": "data"},
+    )  # fmt: skip
+    compressible: int = Field(
+        default=0, ge=0, le=90, description="Share of each incompressible text that compresses all the same.",
+        json_schema_extra={"slob": "COMPRESSIBLE", "unit": "%", "group": "data"},
     )  # fmt: skip
     load_parallel_degree: int = Field(
         default=8, ge=1, le=256, description="Tables loaded at the same time.",
@@ -321,6 +337,11 @@ class Workload(BaseModel):
         description="server: a procedure there does the operations; client: each is sent there. Not to be compared.",
         json_schema_extra={"slob": "LOOP", "unit": "", "group": "purpose"},
     )
+    connect_every: int = Field(
+        default=0, ge=0, le=10**9,
+        description="Operations after which a session of the client loop connects again; 0: it stays connected.",
+        json_schema_extra={"slob": "CONNECT_EVERY", "unit": "operations", "group": "purpose"},
+    )  # fmt: skip
     block_path: BlockPath = Field(
         default=BlockPath.SHARED,
         description="shared: blocks go through the buffer cache; local: through memory private to the session.",
@@ -379,6 +400,12 @@ class Workload(BaseModel):
             raise ValueError(
                 "BLOCK_PATH=local gives every session its own tables, and HOT_SCHEMA_FREQUENCY sends operations to a "
                 "table that all share: use only one of them"
+            )
+        if self.compressible and not self.obfuscate_columns:
+            raise ValueError("COMPRESSIBLE is a share of incompressible text, which OBFUSCATE_COLUMNS asks for")
+        if self.connect_every and (self.loop is not Loop.CLIENT or self.block_path is BlockPath.LOCAL):
+            raise ValueError(
+                "CONNECT_EVERY is for sessions of the client loop, LOOP=client, which keep no tables of their own"
             )
         if self.target_ops and self.target_iops:
             raise ValueError("TARGET_OPS and TARGET_IOPS are both given: give only one rate")
@@ -491,6 +518,11 @@ class Workload(BaseModel):
         scanned = self.scan_table_sz.blocks(block_size)
         return self.target_iops / (updates * self.rows_per_update + selects * self.work_unit + scans * scanned)
 
+    @property
+    def random_pct(self) -> int:
+        """The share of each text that loads and updates write that is random, in %."""
+        return random_pct(self.obfuscate_columns, self.compressible)
+
     def data(self, block_size: int, tablespace: str | None = None) -> DataSpec:
         """Return the data that this workload needs in blocks of ``block_size`` bytes.
 
@@ -503,6 +535,7 @@ class Workload(BaseModel):
             obfuscate=self.obfuscate_columns,
             tablespace=tablespace,
             block_size=block_size if tablespace else None,
+            compressible=self.compressible or None,
         )
 
     def fingerprint(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from openslob.core.counts import SliceCounts
@@ -97,6 +98,7 @@ class SliceResult:
     operation was due, so that waiting for a late predecessor counts, and ``due_ns`` is when the next one is due: a
     slice begins no operation before it is due. An operation that is overdue at the end of a slice is left to the next.
     ``wake_ups`` is how late the session woke up for operations that it had waited for, where the engine measures that.
+    ``connects`` is how long it took to connect, of a session that does so again and again.
     An operation that was refused and run again (``counts.conflicts``) counts once, with all its attempts in its
     latency. A loop that does not run such an operation again loses the session, so that no operation is skipped.
     """
@@ -109,6 +111,7 @@ class SliceResult:
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     due_ns: int | None = None
     wake_ups: Histogram = field(default_factory=Histogram)
+    connects: Histogram = field(default_factory=Histogram)
 
     @property
     def busy_us(self) -> float:
@@ -278,6 +281,33 @@ class Snapshotter(Protocol):
 
 
 @dataclass(frozen=True)
+class OwnCalibration:
+    """What a server says of its storage by a means of its own, named by ``by``; no figure of ours.
+
+    The rates are the highest of random reads of one block, and of 1 MB in MB/s; ``latency_ms`` is the mean of the
+    former, in whole ms.
+    """
+
+    by: str
+    max_iops: float
+    max_mb_per_s: float
+    latency_ms: float
+
+
+class Calibrator(Protocol):
+    """Lets a server calibrate its own storage, over a connection of its own."""
+
+    def calibrate(self, disks: int, most_ms: int) -> OwnCalibration:
+        """Return what the server finds, after minutes. SlobError when it refuses.
+
+        ``disks`` is about how many disks there are, ``most_ms`` the latency of one block that is allowed.
+        """
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+
+
+@dataclass(frozen=True)
 class Hold:
     """The target's lock while it is held.
 
@@ -324,6 +354,12 @@ class DataStore(Protocol):
 
     def table_blocks(self) -> int:
         """Return the number of blocks of the test tables now, which shows whether updates made them grow."""
+
+    def files(self, directory: Path) -> Sequence[Path]:
+        """Return the files of the test tables of a server on this host, whose data are in ``directory``.
+
+        None of a server whose tables have no files of their own, and of a cluster.
+        """
 
 
 class Engine(Protocol):
@@ -425,6 +461,9 @@ class Engine(Protocol):
         ``consented`` names the licensed capabilities that may be used; SlobError for any other that is needed.
         Where ``kind`` is of all instances of a database, so are the snapshots and the reports.
         """
+
+    def open_calibrator(self, consented: frozenset[str]) -> Calibrator:
+        """Connect what lets the server calibrate its storage. SlobError if it can't, or the user consented to less."""
 
     def open_stop(self) -> StopSignal:
         """Connect the stop signal of a run."""

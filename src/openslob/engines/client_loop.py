@@ -15,7 +15,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 from time import monotonic_ns
 from typing import Protocol
@@ -129,6 +129,7 @@ class _Slice:
     service: dict[OpKind, list[int]] = field(default_factory=_by_kind)
     response: dict[OpKind, list[int]] = field(default_factory=_by_kind)
     wake_ups: list[int] = field(default_factory=list)
+    connects: list[int] = field(default_factory=list)
 
     @property
     def op(self) -> int:
@@ -154,18 +155,23 @@ class _Slice:
         response = {kind: histogram_of(each) for kind, each in self.response.items()} if paced else {}
         due_ns = (self.order.due_ns or 0) + round(self.since_due_us * _US) if paced else None
         service = {kind: histogram_of(each) for kind, each in self.service.items()}
-        return slice_result(numbers, service, response, histogram_of(self.wake_ups), due_ns)
+        result = slice_result(numbers, service, response, histogram_of(self.wake_ups), due_ns)
+        return replace(result, connects=histogram_of(self.connects))
 
 
 class ClientLoop:
-    """The operations of one session. Used by one thread, but `end` may come from another."""
+    """The operations of one session. Used by one thread, but `end` may come from another.
 
-    def __init__(self, plan: SessionPlan, statements: Statements, lookout: Lookout) -> None:
+    ``connect`` gives the session another connection, and returns how long it took to connect, in ns.
+    """
+
+    def __init__(self, plan: SessionPlan, statements: Statements, lookout: Lookout, connect: Callable[[], int]) -> None:
         self._plan = plan
         self._load = plan.workload
         self._law = plan.workload.key_law(plan.scale)
         self._statements = statements
         self._lookout = lookout
+        self._connect = connect
         self._draw: Callable[[], float] = random.random
         self._paced = plan.interval_us is not None
         # The end of a sleep that the end of a slice cut short, by the monotonic clock.
@@ -227,6 +233,10 @@ class ClientLoop:
         if self._ending.is_set():
             raise self._was_ended()
         load, phases, number = self._load, self._plan.phases, work.op
+        if number and is_due(number, load.connect_every, 0):
+            # What it has counted would otherwise be shown when the server has ended it.
+            self._statements.publish()
+            work.connects.append((self._connect() + _US // 2) // _US)
         kind = kind_of(number, load.update_pct, load.scan_pct, phases)
         hot = is_due(number, load.hot_schema_frequency, phases.hot_schema)
         rows, began_ns, ended_ns = self._perform(kind, hot, number)

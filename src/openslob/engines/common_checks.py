@@ -145,6 +145,10 @@ def check_data(workload: Workload, facts: ServerFacts, state: DataState | None) 
         fill = "incompressible" if state.spec.obfuscate else "constant"
         why = f"the loaded data are {fill}, OBFUSCATE_COLUMNS asks for the opposite"
         yield Finding("fill", why, "load again", False, spoils=True)
+    elif asked.random_pct != state.spec.random_pct:
+        present = state.spec.compressible or 0
+        why = f"{present} % of the loaded text compresses, COMPRESSIBLE={workload.compressible} asks for other text"
+        yield Finding("fill", why, "load again", False, spoils=True)
     for part in workload.parts:
         yield from _check_range(part.workload, asked.scale_blocks, facts.block_size)
 

@@ -7,15 +7,16 @@ several servers as one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.host import OtherHost
 from openslob.core.secrets import Address
 from openslob.core.workload import DataSpec, StatisticsType
-from openslob.engines.base import Snapshotter
+from openslob.engines.base import Calibrator, Snapshotter
 from openslob.engines.facts import DataState, LoadResult, ProgressSink
 from openslob.engines.flavour import Identity
 from openslob.engines.ledger import LedgerTables
@@ -191,6 +192,9 @@ class ServerEngine(ABC, Generic[C]):
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
         """Return None: the server makes no reports of its own statistics."""
 
+    def open_calibrator(self, _consented: frozenset[str]) -> Calibrator:
+        raise UsageError(f"{self.target} has no calibration of its own", "leave out --with")
+
 
 class ServerData(ABC, Generic[C]):
     """The test data of one database. Implements `openslob.engines.base.DataStore` but for what is abstract."""
@@ -227,6 +231,9 @@ class ServerData(ABC, Generic[C]):
                 progress,
                 cancelled,
             )
+
+    def files(self, _directory: Path) -> Sequence[Path]:
+        return ()
 
     def drop(self) -> list[str]:
         with self._server.querying(f"can't drop the data of {self._server.target}", "drop") as connection:

@@ -60,7 +60,7 @@ def loop_parameters(plan: SessionPlan) -> dict[str, Any]:
         "interval_us": plan.interval_us or 0.0,
         "poisson": load.pacing is Pacing.POISSON,
         "tag": plan.tag,
-        "random_values": load.obfuscate_columns,
+        "random_pct": load.random_pct,
         "written_columns": len(written_columns(load)),
         "step_aside": step_aside_s(plan),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,8 @@ _CAUSES = (
     re.compile(r"terminated by signal|got signal|^(?!.*background worker).*exited with exit code"),
     re.compile(r"shutdown request|Normal shutdown"),
 )
+# Lines that say what is wrong, in the words of both formats.
+_COMPLAINT = re.compile(r"PANIC|FATAL|ERROR|WARNING|\[Warning\]|terminat|got signal|reinitializ|[Aa]ssertion")
 # Time stamp, process or thread, as both common formats begin.
 _PREFIX = re.compile(r"^[\d-]+ +[\d:.]+ (\w+ )?(\[\d+\] |\d+ )?")
 
@@ -58,7 +60,7 @@ class ServerLog:
 
         ``known`` is what the client reports, which is not repeated.
         """
-        line = cause_in(self._lines())
+        line = cause_in(self.lines())
         if line:
             severity, _, message = line.partition(":  ")
             has = f", reports it as {severity}" if message and message in known else f": {line}"
@@ -67,7 +69,8 @@ class ServerLog:
             return ""
         return f"process {self.main_pid} of the server is gone; its log, {self.path}, does not say why: it was killed"
 
-    def _lines(self) -> Sequence[str]:
+    def lines(self) -> Sequence[str]:
+        """Return what the server has written to it since then, up to some megabytes."""
         try:
             with self.path.open("rb") as file:
                 # A log that became shorter was rotated.
@@ -91,6 +94,11 @@ def cause_in(lines: Sequence[str]) -> str:
             if cause.search(line):
                 return _PREFIX.sub("", line.strip())[:_LONGEST_LINE]
     return ""
+
+
+def complaints_in(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that complain, without time stamps."""
+    return (_PREFIX.sub("", line.strip())[:_LONGEST_LINE] for line in lines if _COMPLAINT.search(line))
 
 
 def logs_of(main_pids: Iterable[int | None]) -> list[ServerLog]:

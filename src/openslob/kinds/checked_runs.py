@@ -19,7 +19,7 @@ from openslob.core.histogram import bucket_of, lower_edge_us
 from openslob.core.measurement import EngineDelta
 from openslob.engines import registry
 from openslob.kinds.recounting import Recount, recount
-from openslob.metrics.run_metrics import PACED
+from openslob.metrics.run_metrics import CONNECTING, PACED
 from openslob.record import store
 from openslob.record.arrays import read_whole
 from openslob.record.cells import Cells
@@ -138,8 +138,8 @@ def _numbers(record: RunRecord, parts: Sequence[Part]) -> Iterator[Derived]:
     for part in parts:
         if _is_number(part[0]) and part[1:] != (None, None):
             number = _derived(record, part)
-            is_paced = number.name in PACED and number.same
-            yield replace(number, value=None, why=OF_SCHEDULE) if is_paced else number
+            is_stated = number.name in PACED | CONNECTING and number.same
+            yield replace(number, value=None, why=OF_SCHEDULE) if is_stated else number
 
 
 def _is_number(path: PartPath) -> bool:

@@ -25,7 +25,7 @@ from openslob.kinds.contract import Kind, every_kind, with_ratios
 from openslob.metrics import add_costs
 from openslob.metrics.cost import price_in
 from openslob.record import finding, numbers, store
-from openslob.record.model import DocumentModel, RunRecord, Status
+from openslob.record.model import DISCARDED, DocumentModel, RunRecord, Status
 from openslob.report.several_runs import runs_document
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def title_of(words: str, found: Runs) -> str:
 def join(several: Sequence[Runs]) -> Runs:
     """Return several results as one; a run that is in two of them counts once."""
     every = ((run, folder) for part in several for run, folder in zip(part.runs, part.folders, strict=True))
-    runs = {folder.resolve(): (run, folder) for run, folder in every}
+    runs = _not_made_again({folder.resolve(): (run, folder) for run, folder in every}, lambda each: each[0].record)
     ordered = sorted(runs.values(), key=lambda pair: (pair[0].record.started_at, pair[0].record.id))
     problems = tuple(problem for part in several for problem in part.problems)
     name = ", ".join(part.name for part in several)
@@ -218,6 +218,7 @@ def _load_folder(path: Path, figures: Collection[str] | None = None) -> Runs:
                 runs[entry.path] = read(entry.path, entry.record, given.get(entry.path))
         except SlobError as error:
             problems.append(str(error))
+    runs = _not_made_again(runs, lambda run: run.record)
     if figures:
         runs = _with_courses(runs, figures, problems)
     if not runs:
@@ -226,6 +227,17 @@ def _load_folder(path: Path, figures: Collection[str] | None = None) -> Runs:
     kind, whole = next(((kind, record) for kind, record, folder in chosen if folder == path), (None, None))
     against = kind.against(whole) if kind else None
     return Runs(path.name or str(path), tuple(runs.values()), tuple(runs), tuple(problems), against, whole)
+
+
+def _not_made_again(runs: Mapping[Path, Any], record_of: Callable[[Any], RunRecord]) -> dict[Path, Any]:
+    """Return the runs, by folder, less those that lost their window where the run in their place is among them."""
+    replaced = {
+        folder.parent / note.removeprefix(DISCARDED).partition(": ")[0]
+        for folder, each in runs.items()
+        for note in record_of(each).notes
+        if note.startswith(DISCARDED)
+    }
+    return {folder: each for folder, each in runs.items() if folder not in replaced}
 
 
 def _choosers() -> list[Kind[Any]]:

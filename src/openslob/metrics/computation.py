@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from openslob.core.counts import SliceCounts
+from openslob.core.histogram import Histogram
 from openslob.core.measurement import (
     DeviceIo,
     EngineDelta,
@@ -39,6 +40,7 @@ from openslob.metrics.waits import db_time_shares, is_enough
 NO_RATE = "no rate was given"
 NO_COMMAND = "no command was observed"
 
+STAY_CONNECTED = "sessions stayed connected, or connected but before the window"
 NO_WAKE_UP = "no session had to wait for an operation, or the engine does not time it"
 
 
@@ -191,6 +193,28 @@ class ScheduleFact(OfOwnLoad):
     def read(self, measurement: Observed) -> Quantity:
         schedule = schedule_of(measurement)
         return Quantity.missing(NO_RATE) if schedule is None else Quantity(float(getattr(schedule, self.field)))
+
+
+class ConnectTimes(OfOwnLoad):
+    """How long sessions took to connect; unknown of a run whose sessions stay connected."""
+
+    holders = (Measurement,)
+
+    def read(self, measurement: Observed) -> Quantity:
+        """Return how often they connected."""
+        connects = measurement.connects if isinstance(measurement, Measurement) else Histogram()
+        return Quantity(float(connects.count)) if connects.count else Quantity.missing(STAY_CONNECTED)
+
+
+def connect_us(share: float) -> Callable[[Observed], Quantity]:
+    """Return the function for the time in µs that this share of the connections did not exceed."""
+
+    def find(measurement: Observed) -> Quantity:
+        connects = measurement.connects if isinstance(measurement, Measurement) else Histogram()
+        found = connects.quantile_us(share)
+        return Quantity.missing(STAY_CONNECTED) if found is None else Quantity(found)
+
+    return find
 
 
 def schedule_of(measurement: Observed) -> Schedule | None:

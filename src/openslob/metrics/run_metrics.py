@@ -14,6 +14,7 @@ from openslob.metrics.computation import (
     ClientCpu,
     Composite,
     Computation,
+    ConnectTimes,
     DbTime,
     DeviceCounter,
     EngineCounter,
@@ -30,6 +31,7 @@ from openslob.metrics.computation import (
     SessionSum,
     WindowFact,
     block_visit_rate,
+    connect_us,
     cpu_busy_pct,
     cpu_left_pct,
     log_wait_pct,
@@ -84,6 +86,8 @@ METRICS: dict[str, RunMetric] = {
                   PerSecond(EngineCounter("log_bytes"), 1 / MIB), TimelinePanel.SIZES),
         RunMetric("commits_per_s", "Commits", "1/s", _M, "Transactions the work loop committed: one per update operation.",
                   PerSecond(SessionSum("updates"))),
+        RunMetric("block_changes_per_s", "Block changes", "1/s", _N, "Changes of blocks in the buffer cache, as the engine counts them: an update changes several, index and undo blocks among them.",
+                  PerSecond(EngineCounter("block_changes"))),
         RunMetric("log_syncs_per_s", "Log syncs", "1/s", _N, "Times the log was forced to storage. Fewer than the commits: several commits shared one, or did not wait.",
                   PerSecond(EngineCounter("log_syncs"))),
         RunMetric("db_time_per_s", "DB time", "s/s", _N, "Session seconds inside operations per second: the average number of active sessions; of the client loop, and of a load that is not slob's, by samples.",
@@ -149,6 +153,12 @@ METRICS: dict[str, RunMetric] = {
                   Amount(ScheduleFact("oldest_s"))),
         RunMetric("wake_up_late_us", "Late wake-ups", "µs", _L, "Mean delay with which the timer of the server, or of the driver of a client loop, woke sessions for operations that they waited for. It is part of the response time.",
                   Composite(wake_up_late_us, ScheduleFact("wake_ups"))),
+        RunMetric("connects_total", "Connects", "", _N, "Times that sessions of a client loop connected again (CONNECT_EVERY).",
+                  Amount(ConnectTimes("connects"))),
+        RunMetric("connect_p50_us", "Connect p50", "µs", _L, "Time that half of the connects did not exceed, until the session could send a statement; settings and prepared statements are not in it.",
+                  Composite(connect_us(0.5), ConnectTimes("connects"))),
+        RunMetric("connect_p99_us", "Connect p99", "µs", _L, "Time that 99 of 100 connects did not exceed.",
+                  Composite(connect_us(0.99), ConnectTimes("connects"))),
         RunMetric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was repeated.",
                   Amount(SessionSum("conflicts"))),
         RunMetric("package_power_w", "Power of the processors", "W", _N, "Mean power of all processor packages of the server's host, by RAPL, for all that ran there; memory, devices and fans are not in it.",
@@ -177,6 +187,12 @@ METRICS |= {
 PRICED = frozenset(_COSTS)
 # The rate that a cost is of, by which its interval within a run is known.
 RATE_OF = {name: rate for name, (rate, *_) in _COSTS.items()}
+# Figures that only runs have whose sessions connect again and again.
+CONNECTING = frozenset(
+    name
+    for name, metric in METRICS.items()
+    if any(isinstance(each, ConnectTimes) for each in metric.computation.inputs)
+)
 # Figures that only runs at a given rate have.
 PACED = frozenset(
     name

@@ -11,6 +11,8 @@ from openslob.core.workload import CLASSES, Workload
 _SIZES = ("cache_bytes", "block_size")
 # What of a managed server a sweep varies, by the name of `ServerSpec`'s field.
 _SERVER_PARAMETERS = (*_SIZES, "io", "huge_pages", "cpus", "version", "bin_dir")
+# What a parameter is a share of.
+_SHARES = {"update_pct": "updates", "scan_pct": "scans"}
 
 Value = bool | int | float | str | None
 Values = Mapping[str, Value]
@@ -28,9 +30,21 @@ def is_setting(name: str) -> bool:
     return name not in Workload.model_fields and name not in _SERVER_PARAMETERS
 
 
+def word_for(name: str) -> str:
+    """Return what texts call a parameter, ``work unit``; a setting is called as the server calls it."""
+    if is_setting(name):
+        return name
+    return f"% {_SHARES[name]}" if name in _SHARES else format_parameter(name, 0)[0].replace("_", " ")
+
+
 def in_words(name: str, value: Value) -> str:
-    """Return name and value in words; a setting as the server has it, ``io_method=sync``; of classes their sessions."""
+    """Return name and value in words, ``cache 16M`` or ``20 % updates``; a setting as the server has it, ``a=b``.
+
+    Of classes it returns the sessions of each.
+    """
     if name == CLASSES and value:
         return ", ".join(f"{own['sessions']} {of_class}" for of_class, own in parse_classes(value).items())
-    shown, text = format_parameter(name, value)
-    return f"{shown}={text}" if is_setting(name) else f"{shown.replace('_', ' ')} {text}"
+    text = format_parameter(name, value)[1]
+    if is_setting(name):
+        return f"{name}={text}"
+    return f"{text} {word_for(name)}" if name in _SHARES else f"{word_for(name)} {text}"

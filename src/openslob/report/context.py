@@ -73,6 +73,7 @@ _HOST_KNOWN = frozenset(
         "unknown",
         "command",
         "drivers",
+        "hooks",
         "reader",
     }
 )

@@ -63,7 +63,9 @@ _MORE_SESSIONS = "more sessions may do more"
 # So many session counts, each twice the one before, are proposed.
 _STEPS = 4
 # What a run takes from the data that are loaded, and what a proposed sweep varies.
-_OF_THE_DATA = frozenset({"schemas", "scale", "scan_table_sz", "obfuscate_columns", "load_parallel_degree", "sessions"})
+_OF_THE_DATA = frozenset({
+    *("schemas", "scale", "scan_table_sz", "obfuscate_columns", "compressible", "load_parallel_degree", "sessions"),
+})  # fmt: skip
 
 
 def run_screen(record: RunRecord, folder: Path | None) -> Screen:

@@ -251,7 +251,8 @@ class _Client(Executor):
         r"BEGIN DBMS_STATS.GATHER": _statistics,
         r"BEGIN DBMS_STATS.LOCK": _lock_statistics,
         r"INSERT (/\*.*?\*/ )?INTO (\w+) \((.*?)\) VALUES \((.*)\)": _insert,
-        r"INSERT /\*\+ APPEND \*/ INTO (\w+) .*? SELECT k.custid(?:, DBMS_RANDOM.STRING\('p', (\d+)\).*?)? FROM": _make,
+        r"INSERT /\*\+ APPEND \*/ INTO (\w+) .*? SELECT k.custid(?:, (?:RPAD\()?DBMS_RANDOM.STRING\('p', (\d+)\).*?)? "
+        r"FROM": _make,
         r"UPDATE (SLOB_MANIFEST)": _verified,
         r"SELECT COUNT\(\*\) AS rows_there.* FROM (\w+) t": _keys,
         r"SELECT t.custid, ROWIDTOCHAR.* FROM (\w+) t ?(WHERE .*)?": _rows,

@@ -198,18 +198,26 @@ class StandIn(Executor):
             return {}
         if found := {name: value for name, value in _FIXED.items() if name in binds}:
             return found
-        return self._call_package(code)
+        return self._call_package(code, binds)
 
-    def _call_package(self, code: str) -> Mapping[str, Any]:
+    def _call_package(self, code: str, binds: dict[str, Any]) -> Mapping[str, Any]:
         """Take a snapshot, or do what the master user of Amazon RDS may do; elsewhere there is no package for that."""
         if package := next((each for each in standin_awr.OWNERS if each in code), None):
             return standin_awr.taken(self._world, package)
+        if "CALIBRATE_IO" in code:
+            return self._calibrate(binds)
         if "rdsadmin_util.checkpoint" not in code:
             raise NotImplementedError(code)
         if "RDSADMIN_UTIL" not in self._world.packages:
             raise OracleError(6550, "line 2, column 5:\nPLS-00201: identifier 'RDSADMIN_UTIL' must be declared")
         self._ddl.write_all()
         return {}
+
+    def _calibrate(self, binds: dict[str, Any]) -> Mapping[str, Any]:
+        """Answer as the server's calibration does, which shows a latency below 1 ms as 0."""
+        if "DBMS_RESOURCE_MANAGER" not in self._world.packages:
+            raise OracleError(56708, "Could not find any datafiles with asynchronous i/o capability")
+        return {"max_iops": 1000 * int(binds["disks"]), "max_mb_per_s": 10 * int(binds["most_ms"]), "latency_ms": 0}
 
     def _run_slice(self, program: str, schema: int, binds: dict[str, Any]) -> Mapping[str, Any]:
         text = self._world.procedures.get(program)

@@ -14,6 +14,7 @@ from openslob.analyze.level import search
 from openslob.analyze.slow_steps import BLOCK, slow_steps
 from openslob.analyze.steps import stretches
 from openslob.analyze.trace import Mark, ProbeOutcome, Trace
+from openslob.analyze.trace_stretch import TraceStretch
 from openslob.core.measurement import Cap, CapSearch, Known
 
 SECONDS, AT = 60, slice(30, 33)
@@ -107,6 +108,11 @@ def only(trace: Trace):
         (Cause.MAINTENANCE, {"ops": 400.0, "server.read_bytes": 300e6}, [Mark(31.0, 32.0, "maintenance")], "300 MB a"),
         (Cause.MAINTENANCE, {"ops": 400.0, "server.read_bytes": 300e6}, [Mark(29.0, 30.0, "maintenance")], "300 MB a"),
         (Cause.UNKNOWN, SLOWER, (), "nothing recorded explains it: server's CPUs 0.99"),
+        # What makes the device write less is not the checkpoint that began before.
+        ("either I/O cap or log sync", SLOWER | IDLE | {
+            "engine.full_page_images": 3e3, "waits.log": 7.6, "waits.data_io": 0.2, "waits.cpu": 0.2,
+            "engine.log_syncs": 20.0, "engine.log_sync_time_us": 160e3, "device.write_bytes": 0.24e6},
+         [Mark(25.0, 26.0, "checkpoint")], "a sync of the log took 8 ms instead of 1.21 ms"),
         # A checkpoint that wrote nothing more is no cause, and no more is a quota that never held anything back.
         (Cause.UNKNOWN, SLOWER | {"cgroup.cpu_quota": 1.0}, [Mark(29.0, 30.0, "checkpoint")], "nothing recorded"),
         (Cause.UNKNOWN, SLOWER | {"cgroup.read_limit": 9500.0}, (), "nothing recorded"),
@@ -318,3 +324,11 @@ def test_a_cap_that_the_whole_load_shows_is_the_cause_and_not_others_who_use_the
     assert found.evidence.startswith("a cap of 3,000 IOPS on reads was in force (")
     earlier = CapSearch(60.0, replace(cap, held=[(3.0, 20.0)]))
     assert episodes(leaves, earlier)[0].cause is Cause.UNKNOWN
+
+
+def test_what_is_typical_of_a_stretch_is_where_most_of_it_lies_and_not_its_bursts():
+    reads = np.array([9e3, 8e3, 9e3, 2e3, 2.01e3, 1.99e3, 9e3, 2e3, 2e3, 8e3, 2.01e3, 1.99e3, 7e3, 9e3])
+    part = (np.arange(len(reads)) >= 3) & (np.arange(len(reads)) < 13)
+    look = TraceStretch(Trace(0, 1.0, {"device.reads": reads}), part, ~part, 0.5, 0.0)
+    assert look.typical("device.reads") == pytest.approx(2000, rel=0.005)
+    assert math.isnan(look.typical("device.writes"))

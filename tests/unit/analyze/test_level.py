@@ -319,6 +319,40 @@ def test_a_probe_says_nothing_about_a_level_that_ended_before():
     assert found.cap is None or found.cap.known is Known.EITHER
 
 
+def test_a_bucket_that_is_empty_for_a_few_seconds_again_and_again_is_a_cap_and_by_turns_slower_is_not_known_to_be_one():
+    dry, slower = ((level, 4) for level in (-2000, 2000))
+    found = find_cap(trace(rates((8000, 10), dry, (8000, 6), dry, (8000, 6), dry, (8000, 10))))
+    assert (found.cap, len(found.held)) == (pytest.approx(2000, rel=0.005), 3)
+    assert (found.known, found.is_sure) == (Known.FLAT, True)
+    uneven = find_cap(trace(rates((8000, 10), slower, (8000, 6), slower, (8000, 6), slower, (8000, 10), spread=0.02)))
+    assert uneven is None or not uneven.is_sure
+
+
+def test_a_rate_that_sinks_little_by_little_is_at_no_level():
+    falling = np.concatenate([5000 * noise(10, 0.004), np.linspace(4800, 3300, 12) * noise(12, 0.004)])
+    assert find_cap(trace(np.concatenate([rates((9000, 25)), falling]))) is None
+
+
+def test_what_a_process_made_dirty_and_the_device_did_not_write_is_not_in_the_level():
+    writes = rates((8000, 20), (-3000, 25))
+    found = find_cap(trace(np.zeros(45), writes, server__write_bytes=1.06 * writes * BLOCK))
+    assert found.cap * (MIB if found.kind == "bytes" else BLOCK) == pytest.approx(3000 * BLOCK, rel=0.01)
+
+
+def test_requests_and_bytes_that_are_as_even_under_a_cap_do_not_tell_its_kind():
+    writes = rates((8000, 20), (-3000, 25))
+    # The bytes were as many before, in smaller requests: the requests alone became fewer.
+    written = writes * np.repeat([3072, BLOCK], [20, 25])
+    found = find_cap(trace(np.zeros(45), writes, device__write_bytes=written, server__write_bytes=written))
+    assert (found.kind, found.kind_known) == ("iops", False)
+
+
+def test_the_bytes_of_a_log_are_no_level_where_more_is_known_to_be_written():
+    writes = rates((8000, 20), (-3000, 25))
+    found = find_cap(trace(np.zeros(45), writes, engine__log_bytes=writes * 100))
+    assert found.cap * (MIB if found.kind == "bytes" else BLOCK) == pytest.approx(3000 * BLOCK, rel=0.01)
+
+
 def test_one_size_of_request_does_not_tell_the_kind_of_a_cap_and_two_do():
     reads = rates((8000, 30), (-3000, 40))
     assert not find_cap(trace(reads)).kind_known

@@ -63,8 +63,9 @@ OF_SERVER = ("--server-pid", "7", "--consent", "awr")
     [
         (
             ("openslob.kinds.run.execute.execute",) * 2,
-            ("run", *FLAGS, *OF_SERVER, "--set", "io_method=sync", "--name", "n", "--retries", "2"),
-            lambda target: target.run("n", settings={"io_method": "sync"}, retries=2, **RUN),
+            ("run", *FLAGS, *OF_SERVER, "--set", "io_method=sync", "--name", "n", "--retries", "2",
+             "--hook", "during true"),
+            lambda target: target.run("n", settings={"io_method": "sync"}, retries=2, hooks=["during true"], **RUN),
         ),
         (
             ("openslob.cli.sweep.plan", "openslob.api.targets.sweep_plan"),

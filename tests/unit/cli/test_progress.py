@@ -88,7 +88,7 @@ def test_on_a_terminal_the_bar_is_redrawn_and_removed(terminal, monkeypatch):
 
 @table("width", [30, 40, 79, 119, 199])
 def test_the_bar_is_not_wider_than_the_terminal_and_shows_every_rate(width):
-    lines = lines_of("[3 of 24] sessions 8, update pct 20, 12 min left", WINDOW, width)
+    lines = lines_of("[3 of 24] sessions 8, 20 % updates, 12 min left", WINDOW, width)
     assert max(map(len, lines)) <= width
     for rate in SHOWN.split(" · "):
         assert any(rate in line for line in lines)

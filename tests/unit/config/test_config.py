@@ -180,6 +180,34 @@ def test_slob_conf():
     assert "Tiger" not in json.dumps([told, resolution.sources, resolution.workload.to_record()])
 
 
+@pytest.fixture
+def scripted(tmp_path):
+    """A slob.conf that names a script beside it."""
+    tmp_path.chmod(0o700)
+    path = tmp_path / "slob.conf"
+    path.write_text("SCALE=10M\nEXTERNAL_SCRIPT=./collect.sh\n")
+    path.chmod(0o600)
+    return path
+
+
+def test_a_script_of_slob_conf_is_beside_the_file_and_a_notice_says_when_it_runs(scripted):
+    found = read_configuration(scripted, {})
+    script = str(scripted.parent / "collect.sh")
+    assert found.settings["EXTERNAL_SCRIPT"].value == script
+    (notice,) = (each for each in found.notices if "EXTERNAL_SCRIPT" in each)
+    assert f"{script} pre before a run, and {script} post after it" in notice
+
+
+@table("mode", [0o606, 0o666])
+def test_a_script_of_a_file_that_others_may_write_is_refused(scripted, mode):
+    scripted.chmod(mode)
+    with pytest.raises(UsageError, match=r"slob.conf:2: EXTERNAL_SCRIPT names a program.* may be written by others"):
+        read_configuration(scripted, {})
+    scripted.write_text("SCALE=10M\n")
+    read_configuration(scripted, {})
+    scripted.write_text("SCALE=10M\nEXTERNAL_SCRIPT=./collect.sh\n")
+
+
 def test_pgio_conf():
     resolution = fixture("cloud_pgio.conf")
     assert changed(resolution) == {
@@ -370,6 +398,8 @@ def test_the_range_that_is_told_is_the_range_that_holds(name):
     low, high = parameters()[name].placeholder.split("..")
     companions = {"run_time": {"work_loop": "1"}, "think_tm_min": {"think_tm_max": "3600"}}.get(name, {})
     companions |= {"think_tm_min": "0"} if name == "think_tm_max" else {}
+    companions |= {"obfuscate_columns": "true"} if name == "compressible" else {}
+    companions |= {"loop": "client"} if name == "connect_every" else {}
     for edge in (low, high):
         assert float(getattr(resolved(**{name: edge}, **companions).workload, name)) == float(edge)
     for beyond in (str(Decimal(low) - 1), str(Decimal(high) + 1)):

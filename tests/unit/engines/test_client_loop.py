@@ -68,8 +68,8 @@ def plan_of(**parameters):
     return session_plans(Workload(**{"schemas": 2, "scale": "1000", "work_unit": 4, **parameters}), 8192, "t")[1]
 
 
-def loop_of(sent, plan, numbers=(0.0, 0.5, 0.999)):
-    loop = ClientLoop(plan, sent, Lookout())
+def loop_of(sent, plan, numbers=(0.0, 0.5, 0.999), connect=None):
+    loop = ClientLoop(plan, sent, Lookout(), connect)
     loop.begin(cycle(numbers).__next__)
     return loop
 
@@ -184,6 +184,22 @@ def test_due_times_and_response_times(sent):
     assert result.wake_ups.count == 1
     assert max(histogram.max_us for histogram in result.response.values()) >= 5e6
     assert sum(histogram.count for histogram in result.response.values()) == 4
+
+
+def test_a_session_connects_anew_before_every_nth_operation_whatever_the_slices(sent):
+    plan, at = plan_of(connect_every=4, loop="client"), []
+
+    def connect():
+        at.append(len(sent.done))
+        return 1_234_000
+
+    loop = loop_of(sent, plan, connect=connect)
+    results = [loop.run(slice_of(ops, first)) for first, ops in ((0, 3), (3, 6), (9, 4))]
+    assert at == [4, 8, 12]
+    assert [result.connects.count for result in results] == [0, 2, 1]
+    assert {result.connects.max_us for result in results} == {0.0, 1234.0}
+    # What was counted so far is shown first, and at the end of each slice.
+    assert sent.published == 6
 
 
 def test_the_offset_of_the_clocks_is_that_of_the_quickest_reading_until_a_clock_is_set(monkeypatch):

@@ -34,7 +34,7 @@ from openslob.export.tidy import as_csv, as_json, as_parquet, point_rows, run_ro
 from openslob.export.xlsx import workbook
 from openslob.kinds.runs import find
 from openslob.metrics import METRICS
-from openslob.record.model import RunRecord
+from openslob.record.model import DISCARDED, RunRecord
 from openslob.record.store import RunFolder
 
 HOUR_NS = 3600 * 10**9
@@ -299,6 +299,16 @@ def test_runs_are_found_by_name_id_and_path(tmp_path: Path) -> None:
     assert len(find([str(tmp_path)], Path("elsewhere")).runs) == 2
     with pytest.raises(SlobError):
         find(["after"], tmp_path)
+
+
+def test_a_run_that_was_made_again_is_no_repeat_but_can_be_read_alone(tmp_path: Path) -> None:
+    ids = [f"20260301-12000{at}-before" for at in range(3)]
+    for at, each in enumerate(ids):
+        notes = (f"{DISCARDED}{ids[0]}: read late",) if at == 1 else ()
+        save(tmp_path, physical(name="before", record_id=each).model_copy(update={"notes": notes}))
+    for named in (["before"], [str(tmp_path)], ids):
+        assert [record.id for record in find(named, tmp_path).records] == ids[1:], named
+    assert [record.id for record in find([ids[0]], tmp_path).records] == ids[:1]
 
 
 def test_a_single_run_has_intervals_from_its_own_seconds(tmp_path: Path) -> None:

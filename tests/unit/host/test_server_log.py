@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from factories.tables import table
-from openslob.host.server_log import ServerLog, cause_in
+from openslob.host.server_log import ServerLog, cause_in, complaints_in
 
 POSTGRESQL = "2026-11-22 02:27:03.958 UTC [11595] "
 MARIADB = "2026-11-22  2:27:38 23 "
@@ -33,6 +33,12 @@ FULL = "[ERROR] InnoDB: preallocating 79691776 bytes for file ./ibdata1 failed w
 )
 def test_the_line_that_tells_the_cause(lines, expected):
     assert cause_in(lines) == expected
+
+
+def test_lines_that_complain_are_those_of_both_formats_and_statements_are_not_among_them():
+    said = [REQUEST, "STATEMENT:  UPDATE t SET a = 1", "LOG:  checkpoint starting: force", PANIC, KILLED]
+    ours = [f"{POSTGRESQL}{line}" for line in said] + [f"{MARIADB}{FULL}", f"{MARIADB}[Note] ready for connections"]
+    assert list(complaints_in(ours)) == [REQUEST, PANIC, KILLED, FULL]
 
 
 @contextmanager

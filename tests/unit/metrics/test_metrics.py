@@ -12,7 +12,7 @@ from factories import measurements
 from factories.tables import table
 from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.method import OpKind
-from openslob.metrics import METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
+from openslob.metrics import CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
 from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
@@ -30,6 +30,7 @@ EXPECTED = {
     "redo_mb_per_s": 2,
     "commits_per_s": 200,
     "log_syncs_per_s": 50,
+    "block_changes_per_s": 400,
     "db_time_per_s": 7.2,
     "db_cpu_per_s": 80 / 60,
     "iops_per_db_cpu": 12_000,
@@ -61,6 +62,9 @@ EXPECTED = {
     "ops_not_begun_pct": 0,
     "backlog_s": 0,
     "wake_up_late_us": 600,
+    "connects_total": 300,
+    "connect_p50_us": 799,  # the middle of the bucket
+    "connect_p99_us": 799,
     "conflicts_total": 0,
     "transactions_per_s": 210,
     "client_cpu_per_s": 0.1,
@@ -73,9 +77,12 @@ EXPECTED = {
 }
 # 657 a month of 730 hours are 0.00025 a second.
 PRICED_LOAD = measurements.workload(price="657 EUR/month")
+CONNECTS = measurements.histogram(300, 800.0)
+EVERYTHING = {"workload": PRICED_LOAD, "schedule": measurements.schedule(), "connects": CONNECTS}
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
 TOTALS |= {"start_skew_ms"}
-NOT_RATES = TOTALS | PACED | {"engine_read_latency_us", "driver_cpu_pct_of_db", "log_sync_latency_us", "log_wait_pct"}
+NOT_RATES = TOTALS | PACED | CONNECTING | {"engine_read_latency_us", "driver_cpu_pct_of_db"}
+NOT_RATES |= {"log_sync_latency_us", "log_wait_pct"}
 HOST_FIGURES = {
     name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver", "foreground", "background"))
 } | {
@@ -95,7 +102,7 @@ def test_every_figure_of_the_registry_is_computed_and_no_other():
 
 @table("name", sorted(set(EXPECTED) - OBSERVED))
 def test_figures_of_a_run_calculated_by_hand(name):
-    figure = summary(measurements.measurement(workload=PRICED_LOAD, schedule=measurements.schedule()))[name]
+    figure = summary(measurements.measurement(**EVERYTHING))[name]
     assert figure.value == pytest.approx(EXPECTED[name])
     assert figure.unit == ("EUR" if name in PRICED else METRICS[name].unit)
     assert figure.why is None
@@ -104,7 +111,7 @@ def test_figures_of_a_run_calculated_by_hand(name):
 @table("counter_seconds", [61.0, 90.0, 59.0, 0.0])
 def test_no_rate_when_the_counters_span_another_window_but_totals_stay(counter_seconds):
     window = measurements.window(counter_seconds=counter_seconds)
-    run = measurements.measurement(workload=PRICED_LOAD, window=window, schedule=measurements.schedule())
+    run = measurements.measurement(**EVERYTHING, window=window)
     figures = summary(run)
     for name, figure in figures.items():
         if name in NOT_RATES:
@@ -122,7 +129,7 @@ def test_rates_are_told_when_the_windows_differ_by_less_than_a_percent(counter_s
 
 def test_host_counters_over_another_window_take_away_the_hosts_rates_only():
     figures = summary(measurements.measurement(workload=PRICED_LOAD, host=measurements.host(seconds=66.0)))
-    missing = {name for name, figure in figures.items() if figure.value is None} - PACED
+    missing = {name for name, figure in figures.items() if figure.value is None} - PACED - CONNECTING
     assert missing == HOST_FIGURES - {"driver_cpu_pct_of_db"}
 
 
@@ -281,9 +288,7 @@ LOST = [
 def test_what_figures_declare_as_inputs_is_what_they_need(part, field):
     """Pre-flight asks the declared inputs, the summary reads the numbers: both must give the same reason."""
     lost = replace(getattr(measurements, part)(), **{field: None}, unknown={field: f"no {field}"})
-    measurement = measurements.measurement(
-        **{part: lost}, waits={}, schedule=measurements.schedule(), workload=PRICED_LOAD
-    )
+    measurement = measurements.measurement(**EVERYTHING, **{part: lost}, waits={})
     figures = summary(measurement)
     assert {name: metric.why_unknown(measurement) for name, metric in METRICS.items() if name not in OBSERVED} == {
         name: figure.why or "" for name, figure in figures.items()
@@ -406,7 +411,7 @@ def test_figures_of_a_load_that_is_not_ours_are_those_that_need_no_operation():
     missing = {name: figure.why for name, figure in figures.items() if figure.value is None}
     assert set(missing) == OF_OWN_LOAD | PRICED
     assert summary(measurements.observed(host=measurements.host()))["client_cpu_per_s"].why == NO_COMMAND
-    assert {why for name, why in missing.items() if name not in PACED | PRICED} == {NOT_OUR_LOAD}
+    assert {why for name, why in missing.items() if name not in PACED | CONNECTING | PRICED} == {NOT_OUR_LOAD}
 
 
 def test_a_record_has_the_response_times_of_a_run_at_a_given_rate():

@@ -164,7 +164,8 @@ def test_the_figures_of_a_cap_are_read_with_what_else_it_may_be():
     [found] = of_level({**sure, "why": "A cap of 3,000 IOPS or 23.4 MB/s on reads, or reads that took longer."})
     assert found.families == {Family.CAP, Family.READS}
     assert found.levels == [("iops", 3000.0), ("bytes", 23.4 * 2**20)]
-    [found] = of_level({**sure, "figures": {**figures, "cap_kind": "cpu", "cap_unit": "CPUs", "cap": 0.2}})
+    quota = {**figures, "cap_kind": "cpu", "cap_unit": "CPUs", "cap": 0.2}
+    [found] = of_level({"figures": quota, "why": "A quota of 0.2 CPUs was in force all the time."})
     assert (found.families, found.levels) == ({Family.QUOTA}, [("cpu", 0.2)])
     assert list(of_level({"why": "No cap came into force.", "figures": {"seconds": 50.0}})) == []
 

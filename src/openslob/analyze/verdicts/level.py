@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from openslob.analyze.outcome import Shown, count, fails, holds, unknown
 from openslob.analyze.plateaus import FAR_BELOW, LEAST_KEPT_PCT
 from openslob.core.measurement import Cap, CapSearch, Known, LevelCourse, MeanRate, Measurement, Observed
@@ -98,9 +100,10 @@ def _both_kinds(level: float, request_bytes: float | None, cap: Cap) -> str:
 
 def _with_flushes(cap: Cap) -> str:
     """Return the level of a cap that counts flushes as writes, if they are so many that it matters."""
-    if cap.flushes < FLUSHES_MATTER * cap.cap:
+    requests = cap.cap if cap.kind == "iops" else cap.cap * MIB / (cap.request_bytes or math.inf)
+    if not requests or cap.flushes < FLUSHES_MATTER * requests:
         return ""
-    return f", or {_amount(cap.cap + cap.flushes)} IOPS with flushes,"
+    return f", or {_amount(requests + cap.flushes)} IOPS with flushes,"
 
 
 def _each(cap: Cap) -> str:

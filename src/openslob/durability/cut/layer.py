@@ -20,13 +20,15 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Literal
 
 from openslob.durability.cut.contents import PAGE_BYTES, Content
+from openslob.durability.cut.faults import ActiveFault, Fault, Request
 from openslob.durability.cut.names import (
     ROOT,
     DiskChange,
@@ -46,7 +48,8 @@ Survival = Literal["nothing", "random"]
 class CutStatistics:
     """What went through: bytes of data, syncs, and changes of names and sizes.
 
-    ``lied``: syncs that were acknowledged and not made. ``dropped``, ``survived``: what a cut found not synced.
+    ``lied``: syncs that were acknowledged and not made. ``dropped``, ``survived``: what a cut found not synced; what a
+    sync that failed lost is dropped, too.
     """
 
     written_bytes: int = 0
@@ -62,12 +65,14 @@ class VolatileLayer:
     """The file system. Not for several threads at once; errors are OSError, as those of system calls.
 
     ``torn`` counts after a cut, by path, the blocks of its user that are neither as they were kept nor as written.
+    ``fault`` is what is wrong with it at present.
     """
 
     def __init__(self, kept: Path, names: NamesModel = "journal", lying: bool = False) -> None:
         self.lying = lying
         self.statistics = CutStatistics()
         self.torn: dict[str, int] = {}
+        self.fault: ActiveFault | None = None
         self._kept = kept
         self._strict = names == "strict"
         self._pending: deque[tuple[int, DiskChange]] = deque()
@@ -219,12 +224,15 @@ class VolatileLayer:
     def read(self, node: Node, offset: int, length: int) -> bytes:
         """Return what a file has there."""
         self._require_power()
+        self._suffer(Request.READ, node)
         return _content(node).read(node.kept_path(self._kept), offset, length)
 
     def write(self, node: Node, data: bytes, offset: int) -> int:
         """Write; return the bytes written, all of them."""
         self._require_power()
-        _content(node).write(node.kept_path(self._kept), data, offset)
+        content = _content(node)
+        self._suffer(Request.WRITE, node)
+        content.write(node.kept_path(self._kept), self._tear(node, content, data, offset), offset)
         self._dirty[node.number] = node
         self.statistics.written_bytes += len(data)
         node.mtime_ns = node.ctime_ns = time.time_ns()
@@ -234,6 +242,8 @@ class VolatileLayer:
         """Cut a file off, or extend it with zeros."""
         self._require_power()
         content = _content(node)
+        if size > content.size:
+            self._suffer(Request.GROW, node)
         if size != content.size:
             content.resize(size)
             self._note_change(Resized(node, size))
@@ -255,6 +265,7 @@ class VolatileLayer:
         """Keep what fsync() of a file or folder keeps."""
         self._require_power()
         self.statistics.syncs += 1
+        self._suffer(Request.SYNC, node)
         if self.lying:
             self.statistics.lied += 1
             return
@@ -317,6 +328,55 @@ class VolatileLayer:
                 self.statistics.survived_bytes += survived
                 if torn:
                     self.torn[str(path.relative_to(self._kept))] = torn
+
+    # Faults.
+
+    def begin_fault(self, fault: Fault, seconds: float, paths: Iterable[str], listed: bool, seed: str) -> None:
+        """Let a fault begin on the files with these paths, or on all others if ``listed`` is false."""
+        numbers = set()
+        for path in paths:
+            with suppress(FileNotFoundError):  # removed meanwhile
+                numbers.add(self.find(path).number)
+        self.fault = ActiveFault(fault, seconds, numbers, listed, seed)
+
+    def _suffer(self, request: Request, node: Node) -> None:
+        """Let a request meet the fault if there is one: it waits, or fails. A sync that fails forgets what was written.
+
+        Which one sync fails is drawn: each file has a chance in proportion to what it has to keep.
+        """
+        fault = self.fault
+        if fault is None:
+            return
+        share = self._dirty_share(node, fault) if fault.kind.once else 1.0
+        if not fault.meet(request, node.number, self._name_kept(node), share):
+            return
+        if not fault.kind.error:
+            fault.wait()
+            return
+        if request is Request.SYNC and node.content:
+            self.statistics.dropped_bytes += node.content.dirty_bytes
+            node.content.dirty.clear()
+            self._dirty.pop(node.number, None)
+        raise _error(fault.kind.error)
+
+    def _dirty_share(self, node: Node, fault: ActiveFault) -> float:
+        pages = {
+            number: len(each.content.dirty)
+            for number, each in self._dirty.items()
+            if each.content and fault.concerns(number)
+        }
+        return pages.get(node.number, 0) / max(1, sum(pages.values()))
+
+    def _tear(self, node: Node, content: Content, data: bytes, offset: int) -> bytes:
+        fault = self.fault
+        if fault is None or not fault.kind.tears:
+            return data
+        old = content.read(node.kept_path(self._kept), offset, len(data)).ljust(len(data), b"\0")
+        return fault.tear(node.number, self._name_kept(node), offset, old, data)
+
+    def _name_kept(self, node: Node) -> Path | None:
+        path = node.kept_path(self._kept)
+        return path and path.relative_to(self._kept)
 
     def _require_power(self) -> None:
         if self._dead:

@@ -28,6 +28,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import mfusepy
 
+from openslob.durability.cut.faults import Fault
 from openslob.durability.cut.layer import Survival, VolatileLayer
 from openslob.durability.cut.names import Node
 
@@ -316,6 +317,11 @@ def _carry_out(layer: VolatileLayer, order: Mapping[str, Any]) -> Mapping[str, o
                 layer.sync_all()
             case "lie" | "be honest" as how:
                 layer.lying = how == "lie"
+            case "fault":
+                where = order["paths"], order["listed"]
+                layer.begin_fault(Fault(order["fault"]), order["seconds"], *where, order["seed"])
+            case "met":
+                return {"met": layer.fault.met, "first": layer.fault.first} if layer.fault else {"met": 0, "first": ""}
     except OSError as error:
         return {"error": str(error)}
     return asdict(layer.statistics)

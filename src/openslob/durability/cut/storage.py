@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from ctypes.util import find_library
 from dataclasses import asdict
@@ -23,6 +24,7 @@ from typing import IO, Any
 from openslob.core.errors import SlobError
 from openslob.core.extras import install_command
 from openslob.durability.cut.contents import PAGE_BYTES
+from openslob.durability.cut.faults import Fault
 from openslob.durability.cut.layer import CutStatistics, NamesModel, Survival
 
 _FILE_SYSTEM = "fuse.slob-cut"
@@ -118,6 +120,22 @@ class CutStorage:
         self._order("lie" if lying else "be honest")
         self._lying = lying
 
+    def begin_fault(
+        self, fault: Fault, seconds: float, paths: Iterable[Path] = (), *, listed: bool = False, seed: str = ""
+    ) -> None:
+        """Let a fault begin, in place of another one: `FAULTS` has what it does. It ends with the mount at the latest.
+
+        It is on the files with these ``paths``, below the mountpoint, or on all others if ``listed`` is false. Its
+        ``seconds`` count from now on, if it lasts for a time.
+        """
+        names = [str(path) for path in paths]
+        self._ask("fault", fault=fault.value, seconds=seconds, paths=names, listed=listed, seed=seed)
+
+    def fault_met(self) -> tuple[int, str]:
+        """Return how many requests met the fault, and the first of them in words; a stall is waited for."""
+        reply = self._ask("met")
+        return int(reply["met"]), str(reply["first"])
+
     def statistics(self) -> CutStatistics:
         """Return what went through since the storage was first mounted."""
         return self._order("count")
@@ -146,7 +164,7 @@ class CutStorage:
         before = asdict(self._before)
         return CutStatistics(**{name: before[name] + int(value) for name, value in reply.items()})
 
-    def _ask(self, do: str, **details: str | int) -> dict[str, Any]:
+    def _ask(self, do: str, **details: str | float | list[str]) -> dict[str, Any]:
         process = self._process
         if process is None or process.stdin is None:
             raise SlobError(f"the storage at {self.mountpoint} is not mounted")

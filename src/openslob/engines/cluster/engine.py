@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from openslob.core.errors import SlobError, UsageError
@@ -17,7 +18,7 @@ from openslob.core.host import OtherHost
 from openslob.core.secrets import Address
 from openslob.core.session_classes import join_classes, parse_classes
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
+from openslob.engines.base import Calibrator, Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, merge_capabilities
 from openslob.engines.cluster.instances import (
     Clocks,
@@ -306,6 +307,10 @@ class ClusterEngine:
         snapshots = {number: snapshotter for number, snapshotter in enumerate(opened, 1) if snapshotter}
         return ClusterSnapshots(snapshots) if snapshots else None
 
+    def open_calibrator(self, consented: frozenset[str]) -> Calibrator:
+        """Connect to one instance: it calibrates the storage that all of them have."""
+        return self.instances[0].open_calibrator(consented)
+
     def open_stop(self) -> ClusterStop:
         return ClusterStop(self._open(lambda instance: instance.open_stop(), lambda signal: signal.close()))
 
@@ -354,6 +359,9 @@ class ClusterData:
     def table_blocks(self) -> int:
         """Return the number of blocks of the test tables where writes go; the others have the same."""
         return self._cluster.writer().data.table_blocks()
+
+    def files(self, _directory: Path) -> Sequence[Path]:
+        return ()
 
 
 def _each(acts: Iterable[Callable[[], None]]) -> None:

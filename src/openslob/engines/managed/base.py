@@ -108,7 +108,8 @@ class Control:
     """A way to run a server in which a crash loses commits that it acknowledged, or damages data: a proof must find it.
 
     ``settings`` are as in `ServerSpec`. ``kill`` and ``cut`` say why the death of all processes, or a cut of the
-    storage, may do neither all the same; empty where it must. ``torn``: only pages that are torn do it.
+    storage, may do neither all the same; empty where it must. ``torn``: only pages that are torn do it. ``fault``: only
+    this fault of storage does it, on tables.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Control:
     kill: str = ""
     cut: str = ""
     torn: bool = False
+    fault: str = ""
 
 
 @dataclass(frozen=True)

@@ -318,6 +318,12 @@ def is_ours(directory: Path, name: str) -> bool:
     return bool(_owner(directory).get("server") == name)
 
 
+def is_managed(directory: Path) -> bool:
+    """Return whether a server's data directory is that of a managed server: beside its state, or in what is claimed."""
+    around = (directory, directory.parent)
+    return any(_owner(each) or (each / _STATE).is_file() for each in around)
+
+
 def _owner(directory: Path) -> dict[str, Any]:
     """Return what `claim` wrote into a directory; nothing if it is not there, or damaged: then it is not ours."""
     try:

@@ -274,13 +274,17 @@ class MysqlEngine(ServerEngine[Connection]):
     def open_session(self, plan: SessionPlan) -> MysqlSession:
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
-        connection = open_connection(self.params, f"run/{plan.tag}")
+        connect, enter = partial(open_connection, self.params, f"run/{plan.tag}"), partial(self._enter_session, plan)
+        if plan.workload.loop is Loop.CLIENT:
+            return MysqlClientSession(connect, enter, self.params, self.names, plan, self._lookout)
+        return MysqlSession(enter(connect()), self.params, self.names, plan)
+
+    def _enter_session(self, plan: SessionPlan, connection: Connection) -> Connection:
+        """Record whose connection it is, and return it."""
         self._opened[thread_id(connection)] = f"session {plan.number}"
         with close_on_failure(connection), report_as(f"session {plan.number} can't be opened"):
             connection_registry.enter(connection, self.names, f"run/{plan.tag}")
-        if plan.workload.loop is Loop.CLIENT:
-            return MysqlClientSession(connection, self.params, self.names, plan, self._lookout)
-        return MysqlSession(connection, self.params, self.names, plan)
+        return connection
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlCounters:
         if scope is SamplingScope.SERVER:
@@ -344,6 +348,9 @@ class MysqlData(ServerData[Connection]):
             # To a user without rights the server shows nothing of a database, as if there were none.
             manifest.require_entry(connection, self._engine.names)
         return removed
+
+    def files(self, directory: Path) -> Sequence[Path]:
+        return sorted((directory / self._engine.names.database).glob("cf[12]_*.ibd"))
 
     def table_blocks(self) -> int:
         """Return the number of blocks of all test tables, after updating their statistics."""

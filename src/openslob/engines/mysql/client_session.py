@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from time import monotonic_ns
 
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 from openslob.engines.client_loop import ClientLoop, Lookout
@@ -27,13 +28,24 @@ def numbers(first: int, second: int) -> Iterator[float]:
 
 
 class MysqlClientSession(MysqlSession):
-    """A session of the client loop; ``lookout`` is common to those of a process."""
+    """A session of the client loop; ``lookout`` is common to those of a process.
+
+    ``connect`` opens a connection, and ``enter`` records whose it is.
+    """
 
     def __init__(
-        self, connection: Connection, params: MysqlParams, names: MysqlNames, plan: SessionPlan, lookout: Lookout
+        self,
+        connect: Callable[[], Connection],
+        enter: Callable[[Connection], Connection],
+        params: MysqlParams,
+        names: MysqlNames,
+        plan: SessionPlan,
+        lookout: Lookout,
     ) -> None:
-        super().__init__(connection, params, names, plan)
-        self._loop = ClientLoop(plan, MysqlStatements(connection, names, plan), lookout)
+        super().__init__(enter(connect()), params, names, plan)
+        self._connect, self._enter = connect, enter
+        self._statements = MysqlStatements(self._connection, names, plan)
+        self._loop = ClientLoop(plan, self._statements, lookout, self._connect_again)
 
     def prepare(self) -> None:
         """Set the session up, run one operation of each kind to fill caches, then set the seed."""
@@ -41,6 +53,17 @@ class MysqlClientSession(MysqlSession):
             self._set_up()
             self._loop.warm_up()
             self._loop.begin(numbers(**seeds(session_seed(self._plan))).__next__)
+
+    def _connect_again(self) -> int:
+        """End the connection, open another one and set it up; return how long only the opening took, in ns."""
+        self._connection.close()
+        began_ns = monotonic_ns()
+        self._connection = self._connect()
+        took_ns = monotonic_ns() - began_ns
+        self._enter(self._connection)
+        self._set_up()
+        self._statements.use(self._connection)
+        return took_ns
 
     def run_slice(self, order: SliceRequest) -> SliceResult:
         with report_as(f"session {self._plan.number} was lost"):

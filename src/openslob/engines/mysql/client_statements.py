@@ -48,6 +48,10 @@ class MysqlStatements:
         self._templates = [compose_templates(names, schema, load) for schema in (plan.schema, 1)]
         self._look = {"lock": names.lock(STOP)}
 
+    def use(self, connection: Connection) -> None:
+        """Send them on another connection."""
+        self._connection, self._cursor = connection, connection.cursor(Cursor)
+
     def select(self, hot: bool, key: int) -> int:
         return self._count(self._templates[hot][OpKind.SELECT] % (key, key + self._select_rows - 1))
 
@@ -80,8 +84,9 @@ class MysqlStatements:
         fresh = ""
         while len(fresh) < self._columns * length:
             fresh += base64.b64encode(hashlib.sha512(f"{tag}/{number}/{len(fresh)}".encode()).digest()).decode()
-        for column in range(self._columns):
-            yield self._quote(fresh[column * length : (column + 1) * length])
+        kept = length * self._plan.workload.random_pct // 100
+        for begin in range(0, self._columns * length, length):
+            yield self._quote(fresh[begin : begin + kept].ljust(length, "X"))
 
     def _quote(self, value: str) -> str:
         return str(self._connection.escape(value))

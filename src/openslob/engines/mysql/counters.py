@@ -36,11 +36,11 @@ from openslob.engines.sql import read_statements
 _SERVER_WIDE = frozenset(
     {
         *("logical_reads", "read_requests", "read_bytes", "read_time_us", "write_requests", "write_bytes"),
-        *("log_bytes", "log_syncs", "log_write_requests", "commits", "checkpoints", "log"),
+        *("log_bytes", "log_syncs", "log_write_requests", "block_changes", "commits", "checkpoints", "log"),
     }
 )
 # Those that grow only where something is changed.
-_OF_CHANGES = ("write_requests", "write_bytes", "log_bytes", "log_syncs", "log_write_requests")
+_OF_CHANGES = ("write_requests", "write_bytes", "log_bytes", "log_syncs", "log_write_requests", "block_changes")
 # Those that are counted by file, too: the counter of counters.sql, and its unit.
 _OF_FILES = {"read_requests": ("reads", 1.0), "read_bytes": ("read_bytes", 1.0), "read_time_us": ("read_ps", 1e-6)}
 # Reads of files that serve everybody may be anybody's. So small a share of ours does not matter.
@@ -376,6 +376,8 @@ def whole_delta(change: Values) -> EngineDelta:
         log_bytes=_first(status, "INNODB_REDO_LOG_CURRENT_LSN", "INNODB_OS_LOG_WRITTEN"),
         log_syncs=_first(change, "status.INNODB_OS_LOG_FSYNCS", f"{APART}log_syncs"),
         log_write_requests=status.get("INNODB_LOG_WRITES"),
+        # One for each page that a mini-transaction changed.
+        block_changes=status.get("INNODB_BUFFER_POOL_WRITE_REQUESTS"),
         commits=status.get("COM_COMMIT"),
         rows_read=total(change, "visits.", ".custid"),
         rows_updated=updated,

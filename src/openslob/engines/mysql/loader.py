@@ -79,7 +79,7 @@ class MysqlLoader:
 
     def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
         with report_as(f"the load of {table.name} failed"):
-            fill(connection, table, self._layout, self._spec.obfuscate, wrote_blocks)
+            fill(connection, table, self._layout, self._spec.random_pct, wrote_blocks)
 
     def checks(self, connection: Connection, table: DataTable) -> list[Check]:
         with report_as(f"{table.name} can't be verified"):

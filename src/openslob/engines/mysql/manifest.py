@@ -46,6 +46,7 @@ def read(connection: Connection, names: MysqlNames) -> LoadManifest | None:
         scale_blocks=row["scale_blocks"],
         scan_blocks=row["scan_blocks"],
         obfuscate=bool(row["obfuscate"]),
+        compressible=_read_compressible(connection, names),
     )
     return LoadManifest(
         spec,
@@ -58,6 +59,17 @@ def read(connection: Connection, names: MysqlNames) -> LoadManifest | None:
         made_container=bool(row["made_database"]),
         altered=_find_altered(connection, names),
     )
+
+
+def _read_compressible(connection: Connection, names: MysqlNames) -> int | None:
+    """Return the share of the text that is constant all the same; None in a manifest of an earlier version."""
+    try:
+        found = query(connection, statement("manifest", "compressible", manifest=names.manifest()))[0]["compressible"]
+    except pymysql.Error as error:
+        if code_of(error) != ER.BAD_FIELD_ERROR:
+            raise
+        return None
+    return None if found is None else int(found)
 
 
 def _find_altered(connection: Connection, names: MysqlNames) -> dict[str, str]:

@@ -50,9 +50,9 @@ def tables_of(spec: DataSpec, names: MysqlNames) -> list[DataTable]:
 
 
 def fill(
-    connection: Connection, table: DataTable, layout: PageLayout, obfuscate: bool, wrote_blocks: Callable[[int], None]
+    connection: Connection, table: DataTable, layout: PageLayout, random_pct: int, wrote_blocks: Callable[[int], None]
 ) -> None:
-    """Create, fill, index and analyse a table.
+    """Create, fill, index and analyse a table, of whose texts this share is random.
 
     ``wrote_blocks`` is called after every batch of rows; an exception in it ends the load of the table.
     """
@@ -62,7 +62,9 @@ def fill(
     pages = min(_MOST_PAGES, max(1, _BATCH_BYTES // _page_bytes(layout)))
     for first in range(0, table.blocks, pages):
         keys = table.keys.chunk(first, first + pages).tolist()
-        rows, values = _random_rows(first, keys, layout) if obfuscate else (_constant_rows(first, keys, layout), ())
+        rows, values = (
+            _random_rows(first, keys, layout, random_pct) if random_pct else (_constant_rows(first, keys, layout), ())
+        )
         insert = statement("load", "insert", table=table.relation, columns=", ".join(COLUMNS), rows=rows)
         with connection.cursor() as cursor:
             cursor.execute(insert, values or None)
@@ -87,12 +89,12 @@ def _constant_rows(first: int, keys: list[int], layout: PageLayout) -> str:
     return ", ".join(parts)
 
 
-def _random_rows(first: int, keys: list[int], layout: PageLayout) -> tuple[str, tuple[object, ...]]:
-    """Return the list of VALUES of pages with incompressible text: its placeholders, and the values."""
+def _random_rows(first: int, keys: list[int], layout: PageLayout, random_pct: int) -> tuple[str, tuple[object, ...]]:
+    """Return the list of VALUES of pages with random text: its placeholders, and the values."""
     visited, filler = f"(%s, %s{', %s' * len(COLUMNS)}, %s)", f"(%s, NULL{', NULL' * len(COLUMNS)}, %s)"
     parts: list[object] = []
     for page, key in enumerate(keys, start=first):
-        row, text = page * layout.rows_per_page, _random_text(layout)
+        row, text = page * layout.rows_per_page, _random_text(layout, random_pct)
         parts += [row, key, *(next(text) for _ in COLUMNS), next(text)]
         for number in range(1, layout.rows_per_page):
             parts += [row + number, next(text)]
@@ -100,13 +102,16 @@ def _random_rows(first: int, keys: list[int], layout: PageLayout) -> tuple[str, 
     return ", ".join([rows] * len(keys)), tuple(parts)
 
 
-def _random_text(layout: PageLayout) -> Iterator[str | None]:
-    """Yield the texts of one page in the order of its columns and rows; None for one of no bytes."""
+def _random_text(layout: PageLayout, random_pct: int) -> Iterator[str | None]:
+    """Yield the texts of one page in the order of its columns and rows; None for one of no bytes.
+
+    The share ``random_pct`` of each is random, the rest of it constant.
+    """
     lengths = [layout.value_bytes] * len(COLUMNS) + [layout.pad_bytes] + [layout.filler_pad_bytes] * layout.fillers
     codes = np.random.default_rng().integers(0, len(_PRINTABLE), sum(lengths), dtype=np.uint8)
     text, begin = _PRINTABLE[codes].tobytes().decode("ascii"), 0
     for length in lengths:
-        yield text[begin : begin + length] or None
+        yield text[begin : begin + length * random_pct // 100].ljust(length, "X") or None
         begin += length
 
 

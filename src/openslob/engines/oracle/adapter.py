@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from openslob.core.workload import DataSpec, StatisticsType, Workload
-from openslob.engines.base import Engine, Hold, SamplingScope, SessionPlan, Snapshotter
+from openslob.engines.base import Calibrator, Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_none, require_shared
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.manifest import LoadManifest
-from openslob.engines.oracle import checks, manifest, quiesce, run_table, snapshots
+from openslob.engines.oracle import calibration, checks, manifest, quiesce, run_table, snapshots
 from openslob.engines.oracle.connection import Connection, open_connection
 from openslob.engines.oracle.counters import DatabaseCounters, OracleCounters
 from openslob.engines.oracle.errors import is_full, report_as
@@ -45,6 +45,7 @@ _WORK = {
     "prove": Work.SETTLE,
     "snapshots": Work.SETTLE,
     "load": Work.LOAD,
+    calibration.CALIBRATE: Work.LOAD,
     "drop": Work.LOAD,
 }
 
@@ -66,7 +67,7 @@ class OracleEngine(ServerEngine[Connection]):
         self._landing = Landing(self.target)
 
     def connect(self, purpose: str, watch: Watch | None = None) -> Connection:
-        return self._landing.note(open_connection(self.params, purpose, watch))
+        return self._landing.note(open_connection(self.params, purpose, watch, purpose == calibration.CALIBRATE))
 
     def report_as(self, failure: str) -> AbstractContextManager[None]:
         return report_as(failure)
@@ -163,6 +164,9 @@ class OracleEngine(ServerEngine[Connection]):
 
     def open_snapshots(self, kind: StatisticsType, consented: frozenset[str]) -> Snapshotter | None:
         return snapshots.open_snapshots(lambda: self.open("snapshots"), consented, kind)
+
+    def open_calibrator(self, consented: frozenset[str]) -> Calibrator:
+        return calibration.open_calibrator(lambda: self.open(calibration.CALIBRATE), self.target, consented)
 
     def open_stop(self) -> OracleStop:
         return OracleStop(self.open(STOP))

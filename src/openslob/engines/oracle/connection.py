@@ -218,24 +218,27 @@ def _require_mode(params: ConnectParams) -> None:
             oracledb.init_oracle_client(lib_dir=params.lib_dir, config_dir=params.arguments.get("config_dir"))
 
 
-def open_connection(params: ConnectParams, purpose: str, watch: Watch | None = None) -> Connection:
+def open_connection(
+    params: ConnectParams, purpose: str, watch: Watch | None = None, sysdba: bool = False
+) -> Connection:
     """Open a connection in autocommit mode that names its purpose. Without a watch a statement may take any time."""
     failure = f"can't connect to {params.shown}"
     with report_as(failure), _report_local_errors(failure):
         _require_mode(params)
-        raw = _log_on(params)
+        raw = _log_on(params, sysdba)
         raw.autocommit = True
         # Both go with the next statement.
         raw.module, raw.action = APPLICATION, purpose
         return Connection(raw, watch)
 
 
-def _log_on(params: ConnectParams) -> oracledb.Connection:
+def _log_on(params: ConnectParams, sysdba: bool) -> oracledb.Connection:
     """Connect, and wait no longer than `LOG_ON_S` for the log-on: the library does not limit it."""
     patience = Patience()
     patience.allow(max(LOG_ON_S, params.arguments["tcp_connect_timeout"]))
+    arguments = {**params.arguments, **({"mode": oracledb.AUTH_MODE_SYSDBA} if sysdba else {})}
     try:
-        return patience.connect(lambda: oracledb.connect(**params.arguments), lambda late: late.close())
+        return patience.connect(lambda: oracledb.connect(**arguments), lambda late: late.close())
     except NoAnswerError as error:
         remedy = "the server hangs, or its listener does; a port that expects TLS needs oracles://"
         raise NoAnswerError(f"can't connect to {params.shown}: {error.what}", remedy) from error

@@ -42,6 +42,7 @@ _BY_SESSION: Mapping[str, str] = {
     "cache_blocks_read": "physical reads cache",
     "cache_blocks_prefetched": "physical reads cache prefetch",
     "log_bytes": "redo size",
+    "block_changes": "db block changes",
     "log_syncs": "redo synch writes",
     "commit_waits": "redo synch writes",
     "log_sync_time_us": "redo synch time (usec)",

@@ -36,7 +36,7 @@ class OracleLoader:
         self._ways = Ways(list_ways(spec.obfuscate))
         # A single large table is indexed by as many sessions as load tables.
         parallel = degree // sum(table.indexed for table in self.tables)
-        self._filling = Filling(self._place, self._ways, spec.obfuscate, parallel, self._notes)
+        self._filling = Filling(self._place, self._ways, spec.random_pct, parallel, self._notes)
 
     def survey(self, connection: Connection) -> Mapping[str, str]:
         needed = tablespace.estimate_bytes(self.tables, self.block_size)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TEXT_COLUMNS = 19
 INITRANS = 4
-_CONSTANT = "X"
+CONSTANT = "X"
 # SLOB's 128 bytes in each of 19 columns; fewer in blocks under 8 KB.
 _VALUE_BYTES = 128
 _SHARE = 64
@@ -23,7 +23,7 @@ def value_bytes_of(block_size: int) -> int:
 
 def constant_text(block_size: int) -> str:
     """Return the constant text of a text column, for tables that are not filled with random text."""
-    return _CONSTANT * value_bytes_of(block_size)
+    return CONSTANT * value_bytes_of(block_size)
 
 
 def index_bytes(rows: int) -> int:

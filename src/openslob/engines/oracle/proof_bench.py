@@ -71,7 +71,7 @@ class Bench:
             return schema
         self._made.append(schema)
         batch_bytes = -(-blocks // batches) * self.place.block_size
-        how = Filling(self.place, Ways(ways or list_ways(obfuscate)), obfuscate, 1, {}, batch_bytes)
+        how = Filling(self.place, Ways(ways or list_ways(obfuscate)), 100 * obfuscate, 1, {}, batch_bytes)
         with self.connect() as connection:
             self._drop(connection, schema)
             if cold:

@@ -18,7 +18,7 @@ from openslob.engines.facts import Finding
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, query_if_visible, statement
 from openslob.engines.oracle.known_settings import OF_PROCEDURE, apply_setting
-from openslob.engines.oracle.page_layout import value_bytes_of
+from openslob.engines.oracle.page_layout import CONSTANT, value_bytes_of
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
 from openslob.engines.slice_io import (
     KINDS,
@@ -117,7 +117,11 @@ def _compose_assignments(workload: Workload, values: str, value_bytes: int) -> s
     columns = enumerate(written_columns(workload))
     if not workload.obfuscate_columns:
         return ", ".join(f"{name} = {values}" for _, name in columns)
-    return ", ".join(f"{name} = SUBSTR({values}, {1 + n * value_bytes}, {value_bytes})" for n, name in columns)
+    kept = value_bytes * workload.random_pct // 100
+    cuts = {name: f"SUBSTR({values}, {1 + n * value_bytes}, {kept})" for n, name in columns}
+    if kept < value_bytes:
+        cuts = {name: f"RPAD({cut}, {value_bytes}, '{CONSTANT}')" for name, cut in cuts.items()}
+    return ", ".join(f"{name} = {cut}" for name, cut in cuts.items())
 
 
 def _compose_in_loop(kind: OpKind, schema: int, parts: Mapping[str, str]) -> str:

@@ -28,7 +28,7 @@ from openslob.engines import tables
 from openslob.engines.oracle.connection import Connection, Row, change, query, query_if_visible, statement
 from openslob.engines.oracle.errors import find_refusal
 from openslob.engines.oracle.names import cf1, cf2, index, staging
-from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
+from openslob.engines.oracle.page_layout import CONSTANT, INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
 from openslob.engines.oracle.tablespace import Tablespace
 from openslob.engines.tables import Check, DataTable, check, key_checks, missing_table, placement_check, stretches
 
@@ -57,11 +57,11 @@ _FILE, _BLOCK, _ROW = slice(6, 9), slice(9, 15), slice(15, 18)
 
 @dataclass(frozen=True)
 class Destination:
-    """A table that is filled: where it lies, whether its text is incompressible, and how much is written at once."""
+    """A table that is filled: where it lies, which share of its text is random, and how much is written at once."""
 
     table: DataTable
     place: Tablespace
-    obfuscate: bool
+    random_pct: int
     batch_bytes: int = BATCH_BYTES
 
     def batches(self) -> Iterator[list[int]]:
@@ -74,7 +74,8 @@ class Destination:
         random = np.random.Generator(np.random.SFC64(self.table.keys.key))
         width = value_bytes_of(self.place.block_size)
         for keys in self.batches():
-            yield [(key, *texts) for key, texts in zip(keys, _make_texts(random, len(keys), width), strict=True)]
+            texts_of_rows = _make_texts(random, len(keys), width, self.random_pct)
+            yield [(key, *texts) for key, texts in zip(keys, texts_of_rows, strict=True)]
 
 
 Wrote = Callable[[int], None]
@@ -184,9 +185,12 @@ def _make_in_server(connection: Connection, destination: Destination, wrote_bloc
     """Send nothing but keys, into a temporary table; its rows end with each transaction."""
     relation, width = destination.table.relation, value_bytes_of(destination.place.block_size)
     keys = staging(relation)
-    texts = TEXTS if destination.obfuscate else ()
+    texts = TEXTS if destination.random_pct else ()
     columns = ", ".join(["custid", *texts])
-    values = ", ".join(["k.custid", *[f"DBMS_RANDOM.STRING('p', {width})" for _ in texts]])
+    kept = width * destination.random_pct // 100
+    made = f"DBMS_RANDOM.STRING('p', {kept})"
+    made = made if kept == width else f"RPAD({made}, {width}, '{CONSTANT}')"
+    values = ", ".join(["k.custid", *[made for _ in texts]])
     make = statement("load", "make", table=relation, columns=columns, values=values, keys=keys)
     stage = statement("load", "stage", keys=keys)
     query(connection, statement("load", "create_keys", keys=keys))
@@ -220,12 +224,12 @@ def list_ways(obfuscate: bool) -> Sequence[Way]:
     return _INCOMPRESSIBLE if obfuscate else _CONSTANT
 
 
-def _make_texts(random: np.random.Generator, rows: int, width: int) -> list[list[str]]:
-    """Return the texts of some rows."""
-    text: NDArray[np.bytes_] = np.frombuffer(
-        random.bytes(rows * TEXT_COLUMNS * width).translate(_PRINTABLE), f"S{width}"
-    )
-    return text.astype(str).reshape(rows, TEXT_COLUMNS).tolist()
+def _make_texts(random: np.random.Generator, rows: int, width: int, random_pct: int) -> list[list[str]]:
+    """Return the texts of some rows, of each of which this share is random."""
+    text = bytearray(random.bytes(rows * TEXT_COLUMNS * width).translate(_PRINTABLE))
+    np.frombuffer(text, np.uint8).reshape(-1, width)[:, width * random_pct // 100 :] = ord(CONSTANT)
+    texts: NDArray[np.bytes_] = np.frombuffer(text, f"S{width}")
+    return texts.astype(str).reshape(rows, TEXT_COLUMNS).tolist()
 
 
 def tables_of(spec: DataSpec) -> list[DataTable]:
@@ -242,7 +246,7 @@ class Filling:
 
     place: Tablespace
     ways: Ways
-    obfuscate: bool
+    random_pct: int
     parallel: int
     notes: dict[str, str]
     batch_bytes: int = BATCH_BYTES
@@ -255,8 +259,8 @@ def fill(connection: Connection, table: DataTable, how: Filling, wrote_blocks: W
     """
     _create(connection, table, how)
     _limit_rows_per_block(connection, table, how)
-    how.ways.fill(connection, Destination(table, how.place, how.obfuscate, how.batch_bytes), wrote_blocks)
-    if not how.obfuscate:
+    how.ways.fill(connection, Destination(table, how.place, how.random_pct, how.batch_bytes), wrote_blocks)
+    if not how.random_pct:
         _run(connection, "schema", "no_defaults", table=table.relation, columns=_list_columns("{name} DEFAULT NULL"))
     if table.indexed:
         _index(connection, table, how)
@@ -274,7 +278,7 @@ def _list_columns(form: str, **values: object) -> str:
 
 def _create(connection: Connection, table: DataTable, how: Filling) -> None:
     width = value_bytes_of(how.place.block_size)
-    default = "" if how.obfuscate else f" DEFAULT '{constant_text(how.place.block_size)}'"
+    default = "" if how.random_pct else f" DEFAULT '{constant_text(how.place.block_size)}'"
     columns = _list_columns("{name} VARCHAR2({width} BYTE){default}", width=width, default=default)
     place, relation = how.place.clause, table.relation
     _run(connection, "schema", "create_table", table=relation, columns=columns, initrans=INITRANS, in_tablespace=place)

@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -121,6 +121,8 @@ class PostgresEngine(ServerEngine[Connection]):
     def __init__(self, url: str) -> None:
         self._own_work = OwnWork()
         self._lookout = Lookout()
+        # Whether a session of the run has several processes of the server, one after the other.
+        self._connects_again = False
         # Given to the server with each connection, where a time limit would end it before it can be set.
         self._options: frozenset[str] = frozenset()
         self._version = 0
@@ -335,6 +337,7 @@ class PostgresEngine(ServerEngine[Connection]):
 
     def install(self, workload: Workload) -> None:
         """Create the work loop; the client loop has none in the server."""
+        self._connects_again = bool(workload.connect_every)
         if workload.loop is Loop.CLIENT:
             return
         with self.querying("can't install the work loop", "install") as connection:
@@ -349,14 +352,15 @@ class PostgresEngine(ServerEngine[Connection]):
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
         if self._is_pooled:
-            pooled = self._connect(f"pool/{plan.tag}", by=self.address)
-            return PostgresPooledSession(pooled, self.names, plan, self._lookout)
-        return self._lift_limits(lambda: self._make_session(self._connect_session(plan), plan))
+            connect = partial(self._connect, f"pool/{plan.tag}", by=self.address)
+            return PostgresPooledSession(connect(), connect, self.names, plan, self._lookout)
+        return self._lift_limits(lambda: self._make_session(plan))
 
-    def _make_session(self, connection: PatientPsycopg, plan: SessionPlan) -> PostgresSession:
+    def _make_session(self, plan: SessionPlan) -> PostgresSession:
         if plan.workload.loop is Loop.CLIENT:
-            return PostgresClientSession(connection, self.names, plan, self._lookout)
-        return PostgresSession(connection, self.names, plan)
+            connect = partial(self._connect, f"run/{plan.tag}", by=self.address)
+            return PostgresClientSession(self._connect_session(plan), connect, self.names, plan, self._lookout)
+        return PostgresSession(self._connect_session(plan), self.names, plan)
 
     def _connect_session(self, plan: SessionPlan) -> PatientPsycopg:
         connection = self._connect(f"run/{plan.tag}", by=self.address)
@@ -369,7 +373,10 @@ class PostgresEngine(ServerEngine[Connection]):
         block_size = self.query("identity")[0][2]
         if scope is SamplingScope.SERVER:
             return PostgresServerCounters(self.open("counters"), self._own_work, block_size)
-        return PostgresCounters(self.open("counters"), self.names.schema, block_size, self._is_pooled)
+        prompt = not self._is_pooled
+        return PostgresCounters(
+            self.open("counters"), self.names.schema, block_size, prompt, prompt and not self._connects_again
+        )
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> PostgresWaits:
         if scope is SamplingScope.SERVER:
@@ -416,6 +423,11 @@ class PostgresData(ServerData[Connection]):
 
     def table_blocks(self) -> int:
         return int(sum(blocks for _, blocks in self._engine.query("table_sizes", schema=self._engine.names.schema)))
+
+    def files(self, directory: Path) -> Sequence[Path]:
+        """Return the files of each table: one for each GB."""
+        first = [directory / path for (path,) in self._engine.query("table_files", schema=self._engine.names.schema)]
+        return [path for each in first for path in (each, *each.parent.glob(f"{each.name}.*"))]
 
 
 def _describe_holder(holder: tuple[Any, ...] | None) -> str:

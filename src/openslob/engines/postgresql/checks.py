@@ -281,7 +281,7 @@ def _try_load(connection: Connection, names: PostgresNames, plan: SessionPlan) -
         table_cf2(on_path.cf2(plan.schema).as_string(), plan.schema, _TRIED_BLOCKS),
     ]
     for table in tables:
-        create_and_fill(connection, table, plan.block_size, workload.obfuscate_columns, _ignore)
+        create_and_fill(connection, table, plan.block_size, workload.random_pct, _ignore)
         checks_of(connection, table)
     manifest.mark_verified(connection, names, {})
     manifest.read(connection, names)

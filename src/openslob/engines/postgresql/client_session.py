@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from time import monotonic_ns
 from typing import Any, ClassVar
 
 import psycopg
@@ -66,16 +67,22 @@ def _numbers_before_15(seed: float) -> Iterator[float]:
 
 
 class PostgresClientSession(PostgresSession):
-    """A session of the client loop; ``lookout`` is common to those of a process."""
+    """A session of the client loop; ``connect`` opens another connection, ``lookout`` is that of the process."""
 
     _kind: ClassVar[type[PostgresStatements]] = PostgresStatements
 
     def __init__(
-        self, connection: psycopg.Connection[Any], names: PostgresNames, plan: SessionPlan, lookout: Lookout
+        self,
+        connection: psycopg.Connection[Any],
+        connect: Callable[[], psycopg.Connection[Any]],
+        names: PostgresNames,
+        plan: SessionPlan,
+        lookout: Lookout,
     ) -> None:
         super().__init__(connection, names, plan)
-        self._statements = self._kind(connection, names, plan)
-        self._loop = ClientLoop(plan, self._statements, lookout)
+        self._connect = connect
+        self._statements = self._kind(self._connection, names, plan)
+        self._loop = ClientLoop(plan, self._statements, lookout, self._connect_again)
 
     def prepare(self) -> None:
         """Set the session up, prepare its statements, run one operation of each kind, then set the seed."""
@@ -84,6 +91,18 @@ class PostgresClientSession(PostgresSession):
             self._statements.prepare()
             self._loop.warm_up()
             self._loop.begin(numbers(seed_of(self._plan), self._connection.info.server_version).__next__)
+
+    def _connect_again(self) -> int:
+        """End the connection, open another one and set it up; return how long only the opening took, in ns."""
+        self._connection.close()
+        began_ns = monotonic_ns()
+        self._connection = self._connect()
+        took_ns = monotonic_ns() - began_ns
+        self._connection.prepare_threshold = None
+        self._set_up()
+        self._statements.use(self._connection)
+        self._statements.prepare()
+        return took_ns
 
     def plans(self) -> dict[str, str]:
         """Return the generic plans of the statements that the session has prepared."""

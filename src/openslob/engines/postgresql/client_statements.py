@@ -52,6 +52,10 @@ class PostgresStatements:
         # By kind: how to send it to the session's own tables, and to those of schema 1.
         self._send: dict[OpKind, tuple[_Send, _Send]] = {}
 
+    def use(self, connection: psycopg.Connection[Any]) -> None:
+        """Send them on another connection, once `prepare` was called again."""
+        self._connection = connection
+
     def prepare(self) -> None:
         """Prepare the statements of all kinds of operation that the workload has."""
         for kind in explained_kinds(self._plan.workload):
@@ -110,7 +114,8 @@ class PostgresStatements:
             return
         for column in range(1, self._columns + 1):
             parts = (hashlib.sha512(f"{tag}/{number}/{column}/{part}".encode()).digest() for part in "ab")
-            yield base64.b64encode(b"".join(parts))[:length]
+            kept = length * self._plan.workload.random_pct // 100
+            yield base64.b64encode(b"".join(parts))[:kept].ljust(length, b"X")
 
     def look(self) -> Look:
         result = self._connection.pgconn.exec_params(self._look, [b"%d" % STOP_KEY])

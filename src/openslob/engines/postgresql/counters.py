@@ -82,14 +82,14 @@ LATENESS_SHARE = 0.01
 class Counting:
     """Takes differences of the test's counters, or of those of the whole server.
 
-    ``prompt``: the server shows counts as soon as a statement has ended. ``pooled``: the test's sessions share
-    processes of the server by a pooler, so that counts of a process are not a session's.
+    ``prompt``: the server shows counts as soon as a statement has ended. ``by_session``: each of the test's sessions
+    has one process of the server, whose counts are the session's; a pooler lends them, and who connects again has many.
     """
 
     prompt: bool
     block_size: int
     whole_server: bool = False
-    pooled: bool = False
+    by_session: bool = True
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """Return what happened between two readings."""
@@ -98,13 +98,13 @@ class Counting:
         if self.whole_server:
             delta = _server_delta(before.values, after.values, self.block_size)
         else:
-            delta = _test_delta(before.values, after.values, self.block_size, self.pooled)
+            delta = _test_delta(before.values, after.values, self.block_size, self.by_session)
         return delta if self.prompt else _remove_late(delta, (after.server_ns - before.server_ns) / NANOS)
 
 
-def _test_delta(before: Values, after: Values, block_size: int, pooled: bool) -> EngineDelta:
+def _test_delta(before: Values, after: Values, block_size: int, by_session: bool) -> EngineDelta:
     change: Values = subtract(before, after)
-    if pooled or not after.get(SESSIONS):
+    if not by_session or not after.get(SESSIONS):
         # A pooler may give the work loop's sessions another name: their reads would seem to be none.
         change = remove_sessions(change)
     return to_delta(change, block_size, *are_timed(before, after))
@@ -122,12 +122,19 @@ class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
     _not_read = frozenset({"each_database"})
     _whole_server = False
 
-    def __init__(self, connection: psycopg.Connection[Any], schema: str, block_size: int, pooled: bool = False) -> None:
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        schema: str,
+        block_size: int,
+        prompt: bool = True,
+        by_session: bool = True,
+    ) -> None:
         super().__init__(connection)
         self._schema = schema.encode()
         self._values: list[bytes] = []
         self._prompt = connection.info.server_version >= PROMPT_SINCE
-        self.counting = Counting(self._prompt and not pooled, block_size, self._whole_server, pooled)
+        self.counting = Counting(self._prompt and prompt, block_size, self._whole_server, by_session)
 
     def _is_on(self, setting: str) -> bool:
         return self._connection.execute("SELECT current_setting(%s) = 'on'", (setting,)).fetchone() == (True,)

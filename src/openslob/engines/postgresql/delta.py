@@ -315,6 +315,7 @@ _REASONS = {
     "log_sync_time_us": "the server does not time them in pg_stat_io or pg_stat_wal",
     "log_write_requests": "the server does not count them in pg_stat_io or pg_stat_wal",
     "full_page_images": _NO_LOG_COUNTERS,
+    "block_changes": "the server counts changed rows and records of its log, not changes of blocks",
     "db_cpu_us": "the server does not count its CPU time",
     "db_time_us": "not read from the server: the work loop measures the time that sessions spend inside operations",
 }

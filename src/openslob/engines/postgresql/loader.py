@@ -94,7 +94,7 @@ class PostgresLoader:
 
     def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
         with report_as(_FAILED):
-            fill(connection, table, self.block_size, self._spec.obfuscate, wrote_blocks)
+            fill(connection, table, self.block_size, self._spec.random_pct, wrote_blocks)
 
     def checks(self, connection: Connection, table: DataTable) -> list[Check]:
         with report_as(_FAILED):

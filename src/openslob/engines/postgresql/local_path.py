@@ -52,7 +52,7 @@ def load_private_tables(connection: Connection, plan: SessionPlan, wrote_blocks:
         blocks = workload.scan_table_sz.blocks(plan.block_size)
         tables.append(table_cf2(PRIVATE.cf2(plan.schema).as_string(), plan.schema, blocks))
     for table in tables:
-        fill(connection, table, plan.block_size, workload.obfuscate_columns, wrote_blocks)
+        fill(connection, table, plan.block_size, workload.random_pct, wrote_blocks)
         wrote_blocks(0)
         require(checks_of(connection, table))
         wrote_blocks(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 TEXT_COLUMNS = 19
-_CONSTANT = "X"
+CONSTANT = "X"
 # PostgreSQL's heap: header of a tuple, padded; of a long value; line pointer (bufpage.h, htup_details.h).
 _TUPLE_HEADER, _VALUE_HEADER, _LINE_POINTER = 24, 4, 4
 # An index entry: 8 bytes of key, 8 of tuple, 4 of line pointer, in pages filled to 90 %; and the levels above.
@@ -26,7 +26,7 @@ def row_bytes(block_size: int) -> int:
 
 def constant_text(block_size: int) -> str:
     """Return the constant text of a text column, for tables that are not filled with random text."""
-    return _CONSTANT * column_bytes(block_size)
+    return CONSTANT * column_bytes(block_size)
 
 
 def index_bytes(rows: int) -> int:

@@ -57,6 +57,7 @@ CONTROLS = (
         kill="only what the server has not written yet is lost, which may be nothing",
     ),
     Control("full-page-writes-off", "full_page_writes=off", torn=True),
+    Control("data-sync-retry", "data_sync_retry=on", fault="fsync-once"),
 )
 # A fresh cluster of version 18 takes 39 MB and its first WAL files 16 MB each.
 _EMPTY_BYTES = 100 * MIB

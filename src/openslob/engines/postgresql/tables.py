@@ -28,7 +28,7 @@ from openslob.core.workload import DataSpec
 from openslob.engines import tables
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.names import PostgresNames
-from openslob.engines.postgresql.page_layout import TEXT_COLUMNS, column_bytes, constant_text
+from openslob.engines.postgresql.page_layout import CONSTANT, TEXT_COLUMNS, column_bytes, constant_text
 from openslob.engines.tables import (
     Check,
     DataTable,
@@ -55,51 +55,51 @@ def tables_of(spec: DataSpec, names: PostgresNames) -> list[DataTable]:
 
 
 def fill(
-    connection: Connection, table: DataTable, block_size: int, obfuscate: bool, wrote_blocks: Callable[[int], None]
+    connection: Connection, table: DataTable, block_size: int, random_pct: int, wrote_blocks: Callable[[int], None]
 ) -> None:
-    """Create, fill, index, vacuum and analyse a table.
+    """Create, fill, index, vacuum and analyse a table, of whose texts this share is random.
 
     All but the last two are one transaction: the table is complete or does not exist. ``wrote_blocks`` is called after
     every batch of rows; an exception in it ends the load of the table.
     """
-    create_and_fill(connection, table, block_size, obfuscate, wrote_blocks)
+    create_and_fill(connection, table, block_size, random_pct, wrote_blocks)
     connection.execute(statement("load", "vacuum", table=sql.SQL(table.relation)))
 
 
 def create_and_fill(
-    connection: Connection, table: DataTable, block_size: int, obfuscate: bool, wrote_blocks: Callable[[int], None]
+    connection: Connection, table: DataTable, block_size: int, random_pct: int, wrote_blocks: Callable[[int], None]
 ) -> None:
     """Create, fill and index a table, in one transaction."""
     name = sql.SQL(table.relation)
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute(statement("schema", "create_table", table=name))
-        if not obfuscate:
+        if not random_pct:
             cursor.execute(statement("load", "set_text", table=name, text=sql.Literal(constant_text(block_size))))
-        with cursor.copy(statement("load", "copy_rows" if obfuscate else "copy_keys", table=name)) as copy:
+        with cursor.copy(statement("load", "copy_rows" if random_pct else "copy_keys", table=name)) as copy:
             copy.write(_HEADER)
-            for batch, rows in batches(table.keys, block_size, obfuscate):
+            for batch, rows in batches(table.keys, block_size, random_pct):
                 copy.write(batch)
                 wrote_blocks(rows)
             copy.write(_TRAILER)
-        if not obfuscate:
+        if not random_pct:
             cursor.execute(statement("load", "unset_text", table=name))
         if table.indexed:
             cursor.execute(statement("schema", "create_index", table=name))
 
 
-def batches(keys: Permutation, block_size: int, obfuscate: bool) -> Iterator[tuple[bytes, int]]:
+def batches(keys: Permutation, block_size: int, random_pct: int) -> Iterator[tuple[bytes, int]]:
     """Yield the rows of a table in batches, each with its number of rows, in the order of ``keys``.
 
-    Rows have a key only; with ``obfuscate`` they have random text too, whose seed is the permutation's key.
+    Rows have a key only, or text too, of which the share ``random_pct`` is random; its seed is the permutation's key.
     """
     width = column_bytes(block_size)
-    batch = _template(width, TEXT_COLUMNS if obfuscate else 0)
+    batch = _template(width, TEXT_COLUMNS if random_pct else 0)
     random = np.random.Generator(np.random.SFC64(keys.key))
     for chunk in keys.chunks(BATCH_ROWS):
         rows = batch[: len(chunk)]
         rows["custid"] = chunk
-        if obfuscate:
-            rows["columns"]["text"] = _random_text(random, len(chunk), width)
+        if random_pct:
+            rows["columns"]["text"] = _random_text(random, len(chunk), width, random_pct)
         yield rows.tobytes(), len(chunk)
 
 
@@ -112,8 +112,9 @@ def _template(width: int, columns: int) -> NDArray[np.void]:
     return batch
 
 
-def _random_text(random: np.random.Generator, rows: int, width: int) -> NDArray[np.bytes_]:
-    text = random.bytes(rows * TEXT_COLUMNS * width).translate(_PRINTABLE)
+def _random_text(random: np.random.Generator, rows: int, width: int, random_pct: int) -> NDArray[np.bytes_]:
+    text = bytearray(random.bytes(rows * TEXT_COLUMNS * width).translate(_PRINTABLE))
+    np.frombuffer(text, np.uint8).reshape(-1, width)[:, width * random_pct // 100 :] = ord(CONSTANT)
     return np.frombuffer(text, f"S{width}").reshape(rows, TEXT_COLUMNS)
 
 

@@ -33,6 +33,7 @@ class CrashKind(DocumentKind[CrashRecord]):
             "acked_commits": record.value("acked_commits"),
             "lost_commits": record.value("lost_commits"),
             "control": record.control.name if record.control else None,
+            "fault": record.asked.get("fault"),
             "failed_verdicts": list_failed(record.verdicts),
         }
 
@@ -46,8 +47,9 @@ class CrashKind(DocumentKind[CrashRecord]):
         return f"{number(lost)} of {number(acked)} commits lost"
 
     def contents(self, record: CrashRecord) -> str:
-        with_control = f" with {record.control.name}" if record.control else ""
-        return f"{len(record.cycles)} of {record.asked.get('cycles')} crashes{with_control}"
+        unsafe = [record.asked.get("fault"), record.control.name if record.control else None]
+        named = " and ".join(filter(None, unsafe))
+        return f"{len(record.cycles)} of {record.asked.get('cycles')} crashes{f' with {named}' if named else ''}"
 
     def document(self, record: CrashRecord, folder: Path | None = None, _wanted: Wanted = AS_IT_IS) -> Document:
         from openslob.kinds.crash.report import crash_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +15,8 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import NANOS
 from openslob.durability.accounting import LedgerAccount, account
-from openslob.durability.clients import Clients
-from openslob.durability.cut import Survival
+from openslob.durability.clients import Clients, Reconnect, end_session
+from openslob.durability.cut import FAULTS, Fault, Files, Survival
 from openslob.durability.ledger import LedgerFile, Operation
 from openslob.engines import registry
 from openslob.engines.ledger import LedgerContents
@@ -25,9 +25,10 @@ from openslob.engines.patience import Patience, StoppedError
 from openslob.host.environment import environment
 from openslob.kinds.crash import figures as analysis
 from openslob.kinds.crash import rig as rigs
+from openslob.kinds.crash.faults import FaultTrial, Returning, Suffered
 from openslob.kinds.crash.moments import Checkpoint, Moments
 from openslob.kinds.crash.record import CrashControl, CrashCycle, CrashFolder, CrashMethod, CrashRecord, LostCommit
-from openslob.kinds.crash.rig import Crash, Rig
+from openslob.kinds.crash.rig import Rig
 from openslob.record.model import Status
 from openslob.record.store import new_head
 
@@ -36,6 +37,8 @@ _NOTICE_S = 5.0
 _MOST_LINES = 20
 # How long checkpoint and recovery take until one was seen, in s.
 _CHECKPOINT_S, _RECOVERY_S = 0.1, 0.3
+# How long a fault lasts unless that is asked for, in s: less than clients wait for an answer.
+_FAULT_S = 3.0
 _LEDGERS = "ledgers"
 _STILL = "the server's processes stand still at that moment"
 _CUT: Mapping[Survival, str] = {
@@ -51,7 +54,8 @@ class CrashRequest:
     """What is asked for: ``kinds`` take turns. ``server`` is the user's managed server; None: one is made.
 
     ``engine`` is that of the server; None: the default one. ``survive`` is what a cut leaves of that which was not
-    synced; None: nothing.
+    synced; None: nothing. ``fault`` is a fault of storage that comes before each crash, for ``fault_s`` seconds, on the
+    files ``fault_on``; None: as is usual for this fault.
     """
 
     kinds: tuple[CrashMethod, ...]
@@ -66,6 +70,9 @@ class CrashRequest:
     version: str | None = None
     control: str | None = None
     survive: Survival | None = None
+    fault: Fault | None = None
+    fault_s: float | None = None
+    fault_on: Files | None = None
 
     @property
     def asked(self) -> Mapping[str, Any]:
@@ -75,6 +82,8 @@ class CrashRequest:
             "cycles": self.cycles, "sessions": self.sessions, "rows": self.rows, "seed": self.seed,
             "server": self.server, "version": self.version, "control": self.control,
             "survive": self.survival,
+            "fault": self.fault.value if self.fault else None, "fault_s": self.fault_s,
+            "fault_on": self.fault_on.value if self.fault_on else None,
         }  # fmt: skip
 
     @property
@@ -96,14 +105,26 @@ class CrashRequest:
         """
         if self.survive == "random" and CrashMethod.CUT not in self.kinds:
             raise UsageError("--survive random is of a cut, and --kind kill cuts nothing off", "use --kind cut or both")
+        fault_s = self._check_fault()
         engine = self._engine_of(self.server) if self.server else self.engine or registry.default_engine()
-        rigs.check(engine, frozenset(self.kinds), self.control)
-        return replace(self, engine=engine)
+        rigs.check(engine, frozenset(self.kinds), self.control, self.fault)
+        return replace(self, engine=engine, fault_s=fault_s)
+
+    def _check_fault(self) -> float | None:
+        """Return for how long the fault lasts; None if that is not for a time. UsageError for what it does not have."""
+        if self.fault is None and (self.fault_s is not None or self.fault_on is not None):
+            raise UsageError("--fault-for and --fault-on are of a fault of storage", "name one: --fault NAME")
+        is_timed = self.fault is not None and FAULTS[self.fault].is_timed
+        if self.fault and self.fault_s is not None and not is_timed:
+            raise UsageError(f"--fault {self.fault.value} does not last for a time", "leave out --fault-for")
+        return self.fault_s or _FAULT_S if is_timed else None
 
     def _engine_of(self, server: str) -> str:
         for option, given in (("--engine", self.engine), ("--version", self.version), ("--control", self.control)):
             if given is not None:
                 raise UsageError(f"{option} is for a server that is made for the proof", "leave out --server")
+        if self.fault:
+            raise UsageError(f"the storage of {server} has no faults: its data are not on ours", "leave out --server")
         if CrashMethod.CUT in self.kinds:
             why = "its data are not on the layer that drops what was not synced"
             raise UsageError(
@@ -122,7 +143,8 @@ class CrashRequest:
         """Return what provides the server of a resolved request."""
         if self.server:
             return rigs.use_server(self.server)
-        return rigs.make_servers(_engine(self), self.version, self.control, self.seed, self.survival)
+        survive: Survival | None = self.survival or ("nothing" if self.fault else None)
+        return rigs.make_servers(_engine(self), self.version, self.control, self.seed, survive)
 
 
 def _engine(request: CrashRequest) -> str:
@@ -158,17 +180,27 @@ def execute(
 def _record(plan: CrashRequest) -> CrashRecord:
     control = None
     if plan.control:
-        settings, why = rigs.excuses(_engine(plan), plan.control, plan.survival)
+        on_tables = plan.fault if plan.fault_on is not Files.REST else None
+        settings, why = rigs.excuses(_engine(plan), plan.control, plan.survival, on_tables)
         control = CrashControl(name=plan.control, settings=settings, may_lose_nothing=why)
     return CrashRecord(
         **new_head(plan.name),
         status=Status.FAILED,
         asked=plan.asked,
         environment=environment(None),
-        storage=_CUT[plan.survival] if plan.survival else "",
+        storage=_describe_storage(plan),
         control=control,
         notes=rehearsal.notices(),
     )
+
+
+def _describe_storage(plan: CrashRequest) -> str:
+    """Return what a cut or a fault does to the storage, in words; empty where it is that of the host."""
+    cut = _CUT[plan.survival] if plan.survival else ""
+    if plan.fault is None:
+        return cut
+    lasts = f"for {plan.fault_s:g} s" if plan.fault_s else ""
+    return "; ".join(filter(None, ("a FUSE file system", FAULTS[plan.fault].says, lasts, cut)))
 
 
 def _findings(record: CrashRecord) -> dict[str, object]:
@@ -220,7 +252,7 @@ class _Proof:
             if number == self._plan.cycles:
                 return
             broken = after is None or bool(cycle.damage)
-            if self._plan.control and broken:
+            if (self._plan.control or self._plan.fault) and broken:
                 self._rig, self._before = self._begin()
                 self._first = [1] * self._plan.sessions
             elif after is None or broken:
@@ -238,29 +270,59 @@ class _Proof:
             Checkpoint(self._rig.tables.open_session(0), moments.checkpoint_s) as checkpoint,
             LedgerFile(path) as ledger,
         ):
-            clients = Clients(self._rig.tables, ledger, self._plan.rows, self._first)
+            returning = Returning(self._rig.tables)
+            clients = self._clients(ledger, self._first, returning if self._plan.fault else end_session)
             clients.start()
             checkpoint.start()
             began_ns = time.monotonic_ns()
-            crash = self._rig.crash(kind, lambda: self._wait(number, clients, checkpoint, moments))
-            operations = clients.end(_NOTICE_S)
-        self._note_checkpoint(number, checkpoint, crash)
-        last = clients.last_numbers()
-        self._first = [last[session] + 1 for session in range(self._plan.sessions)]
+
+            def wait() -> None:
+                self._wait(number, clients, checkpoint, moments)
+
+            if self._plan.fault:
+                wait()
+                suffered = self._trial(number, ledger).run(kind, clients, returning)
+            else:
+                crash = self._rig.crash(kind, wait)
+                suffered = Suffered(crash.at_ns, None, crash, clients.end(_NOTICE_S), clients.last_numbers())
+        at_ns, crash = suffered.began_ns, suffered.crash
+        self._note_checkpoint(number, checkpoint, at_ns)
+        self._first = [suffered.last[session] + 1 for session in range(self._plan.sessions)]
         cycle = CrashCycle(
             number=number,
             kind=kind,
             load_s=(crash.at_ns - began_ns) / NANOS,
-            in_checkpoint=checkpoint.was_in_progress(crash.at_ns),
+            in_checkpoint=checkpoint.was_in_progress(at_ns),
             recovery_crashes=0,
             torn_pages=crash.torn_pages,
+            fault=suffered.seen,
         )
-        cycle, after = self._look_for(cycle, operations, crash.at_ns, moments.into_recovery)
+        into_recovery = None if self._plan.fault else moments.into_recovery
+        cycle, after = self._look_for(cycle, suffered.operations, crash.at_ns, into_recovery)
         if cycle.is_clean:
             path.unlink()
         else:
             cycle = cycle.model_copy(update={"ledger": f"{_LEDGERS}/{path.name}"})
         return cycle, after
+
+    def _clients(self, ledger: LedgerFile, first: Sequence[int], reconnect: Reconnect = end_session) -> Clients:
+        return Clients(self._rig.tables, ledger, self._plan.rows, first, reconnect)
+
+    def _trial(self, number: int, ledger: LedgerFile) -> FaultTrial:
+        """Return the trial of the fault in a cycle; crashes of both kinds are with all files in turn."""
+        plan = self._plan
+        assert plan.fault is not None
+        files = (plan.fault_on,) if plan.fault_on else FAULTS[plan.fault].files
+        turn = (number - 1) // len(plan.kinds) % len(files)
+        return FaultTrial(
+            rig=self._rig,
+            fault=plan.fault,
+            seconds=plan.fault_s or 0.0,
+            files=files[turn],
+            seed=f"{plan.seed}:{number}",
+            stop=self._interrupt.stop,
+            again=lambda first: self._clients(ledger, first),
+        )
 
     def _wait(self, number: int, clients: Clients, checkpoint: Checkpoint, moments: Moments) -> None:
         """Wait for the moment of the crash; SlobError if the load is gone by then."""
@@ -270,10 +332,10 @@ class _Proof:
             self._interrupt.stop.wait(moments.into_checkpoint * self._checkpoint_s)
         self._require_load(number, clients)
 
-    def _note_checkpoint(self, number: int, checkpoint: Checkpoint, crash: Crash) -> None:
+    def _note_checkpoint(self, number: int, checkpoint: Checkpoint, at_ns: int) -> None:
         """Keep how long the checkpoint took; note, once, that the server makes none when it is asked."""
         self._checkpoint_s = checkpoint.seconds or self._checkpoint_s
-        if why := checkpoint.complaint(crash.at_ns):
+        if why := checkpoint.complaint(at_ns):
             self._note_once(f"Cycle {number}: the server made no checkpoint under load: {why}", "checkpoint")
 
     def _require_load(self, number: int, clients: Clients) -> None:

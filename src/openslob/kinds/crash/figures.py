@@ -15,6 +15,7 @@ KEEPS, WHOLE, CAUGHT = "no_acked_commit_lost", "nothing_damaged", "control_caugh
 # A run of a control that must lose something finds that with at least this chance.
 RUN_POWER = 0.8
 _NO_CYCLE = "no cycle was completed"
+_UNMET = "not tested: no request of the server met the fault"
 _NOT_TESTED = "Torn pages were not tested"
 _KEPT = "the operating system kept what the server had written"
 _ONLY_KILLED = (
@@ -29,6 +30,8 @@ def summary(cycles: Sequence[CrashCycle]) -> Mapping[str, Figure]:
     loaded_s = sum(cycle.load_s for cycle in cycles)
     acked = sum(cycle.acked for cycle in cycles)
     why = "the server never recovered" if cycles else _NO_CYCLE
+    trials = [cycle for cycle in cycles if cycle.fault]
+    of_faults = {"faults_met": Figure(value=sum(cycle.is_tested for cycle in trials), unit="cycles")} if trials else {}
     return {
         "cycles": Figure(value=len(cycles), unit="cycles"),
         "acked_commits": Figure(value=acked, unit="commits"),
@@ -39,6 +42,7 @@ def summary(cycles: Sequence[CrashCycle]) -> Mapping[str, Figure]:
         "cycles_not_clean": Figure(value=sum(not cycle.is_clean for cycle in cycles), unit="cycles"),
         "recovery_median_s": Figure.of(median(recovered) if recovered else None, "s", why),
         "recovery_max_s": Figure.of(max(recovered, default=None), "s", why),
+        **of_faults,
     }
 
 
@@ -59,9 +63,12 @@ def _keeps(cycles: Sequence[CrashCycle]) -> Verdict:
     if not acked:
         why = "no commit was acknowledged" if cycles else _NO_CYCLE
         return unknown(KEEPS, why, **figures)
+    tested = [cycle for cycle in cycles if cycle.is_tested]
+    if not tested:
+        return unknown(KEEPS, _UNMET, **figures)
     # Each kind is a trial of its own, and a crash before which nothing was acknowledged is none.
     trials = [
-        sum(each.kind is kind and each.acked > 0 for each in cycles) for kind in CrashMethod if _has(cycles, kind)
+        sum(each.kind is kind and each.acked > 0 for each in tested) for kind in CrashMethod if _has(tested, kind)
     ]
     ruled_out = ruled_out_pct(min(trials)) if min(trials) else 100.0
     of = "such crashes" if len(trials) == 1 else "the crashes of each kind"
@@ -69,14 +76,24 @@ def _keeps(cycles: Sequence[CrashCycle]) -> Verdict:
         f"{acked:,} commits were acknowledged before {len(cycles)} crash{'es' if len(cycles) > 1 else ''}, and all are "
         f"there. So at most {ruled_out:.2g} % of {of} lose one (with 95 % confidence; more cycles narrow it)"
     )
-    if not _has(cycles, CrashMethod.CUT):
+    if any(cycle.fault for cycle in cycles):
+        why += f". {_tell_tested(cycles)}"
+    elif not _has(cycles, CrashMethod.CUT):
         why += _ONLY_KILLED
     return holds(KEEPS, why, **figures, ruled_out_pct=ruled_out)
 
 
+def _tell_tested(cycles: Sequence[CrashCycle]) -> str:
+    """Return in how many cycles the fault met the server, in words."""
+    tested = sum(cycle.is_tested for cycle in cycles)
+    more = "" if tested == len(cycles) else "; the others test nothing, and do not count"
+    return f"The fault met the server in {tested} of {count_noun(len(cycles), 'cycle')}{more}"
+
+
 def what_is_wrong(cycle: CrashCycle) -> str:
     """Return the worst of a cycle that is not clean, in words."""
-    where = f"cycle {cycle.number} ({cycle.kind.value})"
+    after = f" after {cycle.fault.name} on {cycle.fault.files}" if cycle.fault else ""
+    where = f"cycle {cycle.number} ({cycle.kind.value}{after})"
     if cycle.recovery_s is None:
         return f"{where}: the server did not recover: {cycle.why}"
     if not cycle.compared:
@@ -98,17 +115,19 @@ def _oldest(cycle: CrashCycle) -> str:
 
 def _whole(cycles: Sequence[CrashCycle]) -> Verdict:
     damaged = [cycle for cycle in cycles if cycle.damage]
-    read = [cycle for cycle in cycles if cycle.compared]
+    read = [cycle for cycle in cycles if cycle.compared and cycle.is_tested]
     figures = {"damaged_cycles": float(len(damaged))}
     if damaged:
         first = damaged[0]
         why = f"cycle {first.number} ({first.kind.value}): {first.damage[0]}"
         return fails(WHOLE, why, **figures)
+    if cycles and not any(cycle.is_tested for cycle in cycles):
+        return unknown(WHOLE, _UNMET, **figures)
     if not read:
         return unknown(WHOLE, "no data could be read after a crash", **figures)
     crashes = f"{len(read)} crash{'es' if len(read) > 1 else ''}"
     why = f"after {crashes} every table was read, and each row and index of the proof agrees"
-    said, torn = _tell_torn(read)
+    said, torn = ("", {}) if read[0].fault else _tell_torn(read)
     return holds(WHOLE, f"{why}{said}", **figures, **torn)
 
 
@@ -133,7 +152,8 @@ def _tell_torn(read: Sequence[CrashCycle]) -> tuple[str, dict[str, float]]:
 
 
 def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
-    """Judge by the cycles that must lose something; by all of them where none must."""
+    """Judge by the cycles that must lose something; by all of them where none must. What was not tested is no trial."""
+    made, cycles = len(cycles), [cycle for cycle in cycles if cycle.is_tested]
     must = [cycle for cycle in cycles if not control.may_lose_nothing.get(cycle.kind)]
     trials = must or cycles
     share = share_of(sum(not cycle.is_clean for cycle in trials), len(trials))
@@ -143,7 +163,7 @@ def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
         **_in_pct(share),
     }
     if not cycles:
-        return unknown(CAUGHT, _NO_CYCLE, **figures)
+        return unknown(CAUGHT, _UNMET if made else _NO_CYCLE, **figures)
     enough = share.power >= RUN_POWER
     if not must and not enough:
         return unknown(CAUGHT, _tell_excuses(cycles, control), **figures)

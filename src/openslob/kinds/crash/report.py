@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 from openslob.analyze.outcome import count_noun
 from openslob.kinds.crash.figures import what_is_wrong
-from openslob.kinds.crash.record import CRASH_FILE, CrashCycle, CrashMethod, CrashRecord
+from openslob.kinds.crash.record import (
+    CRASH_FILE,
+    CrashCycle,
+    CrashMethod,
+    CrashRecord,
+    CycleFault,
+    ServerDid,
+    keep_distinct,
+)
 from openslob.report.document import (
     Answer,
     Document,
@@ -32,7 +41,19 @@ _HEAD = (
 _SHORT = ("crash", "cycles", "clean", "acknowledged", "lost", "recovery median", "max")
 _HIT_HEAD = ("crash", "cycles", "in a checkpoint", "again in recovery", "with torn pages", "torn pages median", "max")
 _KINDS = {CrashMethod.KILL: "all processes killed", CrashMethod.CUT: "storage cut off, too"}
+_FAULT_HEAD = (
+    "fault on", "cycles", "met", "went on", "errors", "restarted", "ended", "hung", "refused", "commits again", "max",
+)  # fmt: skip
+_DID = {
+    ServerDid.GOES_ON: "went on, and no client saw an error",
+    ServerDid.REPORTS: "reported errors to clients, and went on",
+    ServerDid.RESTARTS: "restarted all of its processes but the main one",
+    ServerDid.ENDS: "ended",
+    ServerDid.HANGS: "hung",
+    ServerDid.REFUSES: "acknowledged no commit any more, and reported errors",
+}
 _MOST_CYCLES = 10
+_MOST_TEXTS = 6
 
 
 def crash_document(record: CrashRecord, folder: Path | None = None) -> Document:
@@ -44,6 +65,7 @@ def crash_document(record: CrashRecord, folder: Path | None = None) -> Document:
         (
             Answer((crash_headline(record),)),
             Verdicts(record.verdicts),
+            _what_it_did(record),
             _crashes(record),
             _what_was_hit(record),
             _not_clean(record),
@@ -79,8 +101,8 @@ def crash_screen(record: CrashRecord, folder: Path | None) -> Screen:
 
 
 def _next(record: CrashRecord, called: str) -> tuple[tuple[str, str], ...]:
-    cut = any(cycle.kind is CrashMethod.CUT for cycle in record.cycles)
-    more = () if cut or record.control else (("slob crash --kind cut", "what a power failure leaves"),)
+    more_than_kills = record.control or any(cycle.fault or cycle.kind is CrashMethod.CUT for cycle in record.cycles)
+    more = () if more_than_kills else (("slob crash --kind cut", "what a power failure leaves"),)
     return (*more, (f"slob report {called}", "pictures, every cycle"))
 
 
@@ -110,9 +132,56 @@ def crash_headline(record: CrashRecord) -> str:
         kept += f" as far as the server's data can be read, which is not so after {crashes_of(down)}"
     unsafe = f", made unsafe on purpose ({record.control.name})" if record.control else ""
     return (
-        f"{server_of(record)}{unsafe}: {number(acked)} commits were acknowledged before {crashes_of(cycles)}, and "
-        f"{kept}. Time to the first query after a crash: {seconds(record.value('recovery_median_s'))} (median), "
-        f"{seconds(record.value('recovery_max_s'))} at most."
+        f"{server_of(record)}{unsafe}: {_tell_fault(record)}{number(acked)} commits were acknowledged before "
+        f"{crashes_of(cycles)}, and {kept}. Time to the first query after a crash: "
+        f"{seconds(record.value('recovery_median_s'))} (median), {seconds(record.value('recovery_max_s'))} at most."
+    )
+
+
+def _tell_fault(record: CrashRecord) -> str:
+    """Return how often the fault met the server and what that did then, in sentences; empty without a fault."""
+    trials = _trials(record)
+    if not trials:
+        return ""
+    met = [trial for trial in trials if trial.met]
+    name, of = trials[0].name, f"{len(met)} of {count_noun(len(trials), 'cycle')}"
+    if not met:
+        return f"{name} was not tested: it met no request in {count_noun(len(trials), 'cycle')}. "
+    did = [f"in {count} it {_DID[what]}" for what, count in Counter(trial.did for trial in met).most_common()]
+    return f"{name} met the server in {of}: {'; '.join(did)}. "
+
+
+def _trials(record: CrashRecord) -> list[CycleFault]:
+    return [cycle.fault for cycle in record.cycles if cycle.fault]
+
+
+def _what_it_did(record: CrashRecord) -> Section:
+    """Return what the server did under the fault: a row for each set of files, and what was said of it."""
+    trials = _trials(record)
+    every_files = dict.fromkeys(trial.files for trial in trials)
+    rows = [_fault_row(files, [trial for trial in trials if trial.files == files]) for files in every_files]
+    met = [trial for trial in trials if trial.met]
+    texts = {
+        "first request: ": [trial.first for trial in met],
+        "clients: ": [text for trial in met for text in trial.said],
+        "checkpoint under it: ": [trial.checkpoint for trial in met if trial.checkpoint],
+        "checkpoint after it: ": [trial.checkpoint_after for trial in met if trial.checkpoint_after],
+        "server's log: ": [text for trial in met for text in trial.log],
+    }
+    said = [Paragraph(text, lead) for lead, found in texts.items() for text in keep_distinct(found, _MOST_TEXTS)]
+    return Section("What the server did", (TextTable(_FAULT_HEAD, rows), *said) if trials else ())
+
+
+def _fault_row(files: str, trials: Sequence[CycleFault]) -> tuple[str, ...]:
+    met = [trial for trial in trials if trial.met]
+    answered = [trial.answered_s for trial in met if trial.answered_s is not None]
+    return (
+        files,
+        number(len(trials)),
+        number(len(met)),
+        *(number(sum(trial.did is did for trial in met)) for did in _DID),
+        seconds(median(answered) if answered else None),
+        seconds(max(answered, default=None)),
     )
 
 
@@ -130,9 +199,13 @@ def cycle_line(cycle: CrashCycle) -> str:
     """Return one cycle in a line, as the progress shows it."""
     if not cycle.is_clean:
         return what_is_wrong(cycle).partition(": ")[2]
+    fault = cycle.fault
+    did = "" if fault is None else f"{fault.name} on {fault.files}: it {_DID[fault.did]}; "
+    if fault and not fault.met:
+        did = f"{fault.name} on {fault.files}: not tested, it met no request; "
     there = f", {cycle.in_doubt} in doubt of which {cycle.doubtful_there} are there" if cycle.in_doubt else ""
     return (
-        f"{cycle.kind.value} after {cycle.load_s:.1f} s: {cycle.acked:,} acknowledged{there}, none lost; "
+        f"{did}{cycle.kind.value} after {cycle.load_s:.1f} s: {cycle.acked:,} acknowledged{there}, none lost; "
         f"recovered in {seconds(cycle.recovery_s)}"
     )
 

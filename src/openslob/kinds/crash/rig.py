@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -11,9 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 
+from openslob.core.disk import forget_cached
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import MIB
-from openslob.durability.cut import CutStorage, Survival, remove_stale, require_fuse
+from openslob.durability.cut import FAULTS, CutStorage, Fault, Files, Survival, remove_stale, require_fuse
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerTables
@@ -25,6 +27,7 @@ from openslob.kinds.crash.record import CrashMethod
 _CACHE_BYTES, _LOG_BYTES = 8 * MIB, 64 * MIB
 LYING_DISK = "lying-disk"
 PURPOSE = "crash"
+_NO_FAULT = "it loses something only if a sync of tables fails (--fault {fault})"
 _POWERED = "the storage keeps its power when the server's processes die"
 _NOT_TORN = {
     CrashMethod.KILL: "torn pages are not tested: the operating system keeps what the server has written",
@@ -93,6 +96,43 @@ class Rig:
         self.server.kill(self._cut_of(kind))
         return Crash(crashed_ns, self._restore(kind))
 
+    def begin_fault(self, fault: Fault, seconds: float, files: Files, seed: str) -> None:
+        """Let a fault of the storage begin. SlobError if the server's data are on no storage that has faults."""
+        storage = self._require_storage()
+        pages = [] if files is Files.ALL else self._find_pages(storage)
+        storage.begin_fault(fault, seconds, pages, listed=files is Files.TABLES, seed=seed)
+        if FAULTS[fault].fails_reads:
+            # What the operating system has cached is not read from the storage.
+            forget_cached(self.data)
+
+    def fault_met(self) -> tuple[int, str]:
+        """Return how many requests met the fault, and the first of them in words."""
+        return self._require_storage().fault_met()
+
+    def end_fault(self, kind: CrashMethod) -> Crash:
+        """Kill what is left of the server, and switch its storage on again: without the fault, and nothing cached.
+
+        What was written is kept as far as the fault let it, unless it is cut off.
+        """
+        storage, ended_ns = self._require_storage(), time.monotonic_ns()
+        self.server.kill(self._cut_of(kind))
+        if kind is CrashMethod.KILL:
+            storage.sync()
+            storage.restore()
+        return Crash(ended_ns, self._restore(kind))
+
+    def _require_storage(self) -> CutStorage:
+        if self.storage is None:
+            raise SlobError(f"the data of {self.server.name} are on no storage that can fail")
+        return self.storage
+
+    def _find_pages(self, storage: CutStorage) -> list[Path]:
+        """Return the files with pages of tables and indexes, below the mountpoint."""
+        place = self.data.relative_to(storage.mountpoint)
+        kept = storage.backing / place
+        files = (Path(folder, name).relative_to(kept) for folder, _, names in os.walk(kept) for name in names)
+        return [place / file for file in files if self.server.has_pages(file)]
+
     def crash_recovery(self, kind: CrashMethod, after_s: float) -> tuple[Crash, bool]:
         """Start the server and crash it so many seconds later; return whether it was not ready yet, too.
 
@@ -157,14 +197,14 @@ class Rig:
         raise failures[0] if failures else last or SlobError("the server did not become ready")
 
 
-def check(engine: str, kinds: frozenset[CrashMethod], control: str | None) -> None:
+def check(engine: str, kinds: frozenset[CrashMethod], control: str | None, fault: Fault | None = None) -> None:
     """Raise UsageError for a control that the engine or the kinds of crashes do not have.
 
-    SlobError if storage is to be cut off, and this host can't do that.
+    SlobError if storage is to be cut off or to fail, and this host can't do that.
     """
     if control is not None:
         _require_control(engine, kinds, control)
-    if CrashMethod.CUT in kinds:
+    if CrashMethod.CUT in kinds or fault:
         require_fuse()
 
 
@@ -178,12 +218,19 @@ def _require_control(engine: str, kinds: frozenset[CrashMethod], control: str) -
         raise UsageError(f"--control {LYING_DISK} loses nothing by --kind kill: {_POWERED}", "use --kind cut or both")
 
 
-def excuses(engine: str, control: str, survive: Survival | None) -> tuple[str, dict[str, str]]:
-    """Return the settings of a control, and by kind of crash why it may lose nothing with what survives a cut."""
+def excuses(
+    engine: str, control: str, survive: Survival | None, fault: Fault | None = None
+) -> tuple[str, dict[str, str]]:
+    """Return the settings of a control, and by kind of crash why it may lose nothing with what survives a cut.
+
+    ``fault`` is one of storage that is on tables, too.
+    """
     if control == LYING_DISK:
         return "", {CrashMethod.KILL.value: _POWERED}
     found = next(each for each in registry.controls(engine) if each.name == control)
     why = {CrashMethod.KILL: found.kill, CrashMethod.CUT: found.cut}
+    if found.fault and found.fault != fault:
+        why = dict.fromkeys(CrashMethod, _NO_FAULT.format(fault=found.fault))
     if found.torn:
         why = {kind: reason for kind, reason in _NOT_TORN.items() if kind is CrashMethod.KILL or survive != "random"}
     return found.settings, {kind.value: reason for kind, reason in why.items() if reason}

@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from openslob.analyze.build_record import HOST_CPU
 from openslob.analyze.stillness import say_stillness
 from openslob.core.errors import SlobError
+from openslob.core.host import FigureUnknownError
 from openslob.core.measurement import EVERY_FIGURE, DriverUse, EngineDelta, HostDelta, Instance
+from openslob.core.units import format_bytes
 from openslob.engines.base import Engine
 from openslob.engines.facts import InstanceFacts
+from openslob.host.extents import find_extents
 from openslob.host.sampler import WHY_UNATTRIBUTED
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.recorder import SeenLimits, sum_of
@@ -19,6 +23,8 @@ from openslob.kinds.run.samplers import Samplers, split_cpu
 
 # The server ends a session soon after its connection was closed, not at once.
 GOODBYE_S = 2.0
+# Data that cover less of their device than this stand for a part of it.
+LEAST_COVER_PCT = 5.0
 
 
 def data_after(engine: Engine, notes: list[str]) -> tuple[int | None, str]:
@@ -59,6 +65,33 @@ def set_host_facts(builder: RecordBuilder, samplers: Samplers, limits: SeenLimit
     for at_s, what in limits.changes:
         builder.notes.append(f"the limits of the server's control group changed {at_s:.0f} s after the start: {what}")
     return split_cpu(host, by_kind, why)
+
+
+def set_extents(builder: RecordBuilder, engine: Engine, directory: Path | None) -> None:
+    """Record where the loaded data lie on their device, with a caution if that is a small part of it.
+
+    ``directory`` is the server's data directory, if that is known.
+    """
+    found, why = None, "the data directory is not on this host, or not known"
+    try:
+        if directory and engine.host is None:
+            found = find_extents(engine.data.files(directory))
+    except (SlobError, FigureUnknownError) as error:
+        why = str(error)
+    if found is None:
+        builder.set_fact("data_extents", None, why)
+        return
+    first, last = found.span_pct
+    builder.environment["data_extents"] = {
+        "count": len(found.found), "bytes": sum(each.bytes for each in found.found), "device": found.device,
+        "device_bytes": found.device_bytes, "cover_pct": found.cover_pct, "first_pct": first, "last_pct": last,
+    }  # fmt: skip
+    if found.cover_pct < LEAST_COVER_PCT:
+        builder.notes.append(
+            f"caution: the loaded data cover {found.cover_pct:.2g} % of {found.device} "
+            f"({format_bytes(found.device_bytes)}); other parts of it may be slower, and caches of the storage hold "
+            "more of small data"
+        )
 
 
 def note_drivers(builder: RecordBuilder, drivers: Sequence[DriverUse], errors: list[str]) -> None:

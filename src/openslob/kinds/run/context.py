@@ -133,8 +133,10 @@ class Context:
 
         def make() -> FinishedRun:
             self._reach_host()
+            # The data of a load with updates have grown by one that was discarded, as they do in a series of runs.
+            asked = replace(request, notes=tuple(notes), goes_on=request.goes_on or bool(discarded))
             with self.display.running(label, left_s) as show:
-                return runner.run(engine, replace(request, notes=tuple(notes)), self.interrupt, show, render)
+                return runner.run(engine, asked, self.interrupt, show, render)
 
         def discard(lost: FinishedRun, why: str) -> None:
             discarded.append(lost)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from openslob.config.resolve import Resolution
 from openslob.kinds.run.again import RETRIES
 from openslob.kinds.run.context import Context
+from openslob.kinds.run.hooks import Hook, require_allowed
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.runner import FinishedRun, RunRequest
 from openslob.kinds.run.settings import ask_of_run, give_way, provide_target
@@ -17,13 +18,14 @@ from openslob.kinds.run.settings import ask_of_run, give_way, provide_target
 class AskedRun:
     """A run: its parameters, its name, and the settings of the server's own that it is made with.
 
-    It is made again up to ``retries`` times if its window is lost.
+    It is made again up to ``retries`` times if its window is lost. ``hooks`` are commands that run beside it.
     """
 
     parameters: Resolution
     name: str = "run"
     settings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     retries: int = RETRIES
+    hooks: Sequence[Hook] = ()
 
 
 def execute(asked: AskedRun, context: Context) -> FinishedRun:
@@ -31,12 +33,13 @@ def execute(asked: AskedRun, context: Context) -> FinishedRun:
 
     Raises:
         SlobError: The run could not be made, or lost a session; what was measured is in its record.
-        UsageError: The server does not take a setting, or a parameter sets the same.
+        UsageError: The server does not take a setting, a parameter sets the same, or root may run no hook beside it.
 
     """
     chosen = ask_of_run(context.address, asked.settings)
     with provide_target(context.address, chosen.changes, context.tell) as engine, context.stopping():
         context.adopt(engine)
+        require_allowed(asked.hooks, engine)
         found = take_loaded(asked.parameters, engine, context.tell)
         workload, given_way = give_way(found.workload, found.sources, chosen)
         ceiling = context.ceiling_for(workload.total_sessions)(engine)
@@ -44,5 +47,6 @@ def execute(asked: AskedRun, context: Context) -> FinishedRun:
             request = RunRequest(
                 workload, asked.name, context.results, (*found.notices, *given_way), found.sources, ceiling=ceiling,
                 consented=context.consented, hire=hire, settings=chosen.changes, retries=asked.retries,
+                hooks=asked.hooks,
             )  # fmt: skip
             return context.run(engine, request)

@@ -265,6 +265,7 @@ class WindowAccumulator:
         self._response = _Latencies()
         self._slowest = _Slowest()
         self._wake_ups = Histogram()
+        self.connects = Histogram()
         # Several drivers have a part of the sessions each.
         self._by_number = {plan.number: _SessionAccumulator(plan) for plan in plans}
         self._sessions = list(self._by_number.values())
@@ -304,6 +305,7 @@ class WindowAccumulator:
         self._response.add(second, of_session.plan.of_class, result.response)
         self._slowest.add(session, result)
         self._wake_ups.merge(result.wake_ups)
+        self.connects.merge(result.connects)
 
     def seconds_before(self, second: int) -> Iterator[tuple[int, str, Histogram]]:
         """Take out the latencies of the seconds before ``second``, in order: no slice will end in them any more.

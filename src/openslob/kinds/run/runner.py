@@ -27,6 +27,7 @@ from openslob.engines.settings import SettingChange
 from openslob.kinds.run import aftermath
 from openslob.kinds.run.crew import Hire, local_crew
 from openslob.kinds.run.explain import explain_errors
+from openslob.kinds.run.hooks import Hook, HookRunner, Moment
 from openslob.kinds.run.plan import Phase, between_slices_s, lead_seconds, session_plans
 from openslob.kinds.run.preflight import active_bytes, findings, is_cacheable, server_reports
 from openslob.kinds.run.probing import (
@@ -65,7 +66,7 @@ class RunRequest:
     it already. ``goes_on``: an earlier run had the same load, so its data may have grown. ``hire`` makes its crew.
     ``settings`` are settings of the server that the run is made with: its sessions set their own, and find the others.
     ``probe``: some sessions rest by turns for a while after the window (`probing`), if the load allows it. ``retries``:
-    how often `Context.run` makes it again if its window is lost.
+    how often `Context.run` makes it again if its window is lost. ``hooks`` are commands that run beside it.
     """
 
     workload: Workload
@@ -82,6 +83,7 @@ class RunRequest:
     settings: Sequence[SettingChange] = ()
     probe: bool = False
     retries: int = 0
+    hooks: Sequence[Hook] = ()
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,16 @@ class _Run:
             folder.finish(failed, self._render(failed))
 
     def _measure(self, folder: RunFolder, held: Hold, state: DataState | None) -> Measurement:
+        self._hooks = HookRunner(self._request.hooks, folder, self._patience.interrupt, self._builder.notes)
+        self._hooks.run(Moment.BEFORE)
+        try:
+            return self._settle_and_measure(folder, held, state)
+        finally:
+            self._hooks.run(Moment.AFTER)
+            if self._hooks.facts:
+                self._builder.environment["hooks"] = self._hooks.facts
+
+    def _settle_and_measure(self, folder: RunFolder, held: Hold, state: DataState | None) -> Measurement:
         self._settle(state)
         self._require_not_stopped("before the start")
         held.require()
@@ -257,6 +269,7 @@ class _Run:
         plans: Sequence[SessionPlan],
     ) -> Measurement:
         self._builder.environment = samplers.describe_host()
+        aftermath.set_extents(self._builder, self._engine, samplers.data_directory)
         if (pid := self._engine.server_pid) is not None:
             self._builder.notes.append(f"--server-pid {pid} names the server's process where it was not found")
         offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
@@ -267,7 +280,8 @@ class _Run:
             # Clocks drift apart in a long warm-up.
             offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
             self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
-        with self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience):
+        around = self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience)
+        with around, self._hooks.during():
             more_s = READ_EARLIER_S[0] + samplers.reading_s + samplers.host_s + session_pool.crew.lead_s
             begin_ns = self._begin_ns(offset_ns, more_s)
             readings = self._window(folder, held, session_pool, samplers, plans, begin_ns, offset_ns)
@@ -429,6 +443,7 @@ class _Run:
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
             unfinished_s=tuple(unfinished_s.values()),
             drivers=self._drivers,
+            connects=accumulator.connects,
             server_report=self._reports.read(len(self._facts.instances), self._builder.notes),
         )
 

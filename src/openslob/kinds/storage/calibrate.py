@@ -8,6 +8,7 @@ every step with its reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from openslob.core.errors import UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import MIB, format_bytes
 from openslob.kinds.storage.fio import VERIFY_INTERVAL, Coverage, Fio, IoEngine, Job, JobResult, Pattern, coverage
+from openslob.kinds.storage.own_word import OwnRequest, open_own_word
 from openslob.kinds.storage.record import StorageRecord, StorageStep
 from openslob.kinds.storage.session import Notify, StepRunner, StorageRequest, StorageTarget, session
 from openslob.kinds.storage.target import TestFile
@@ -224,13 +226,17 @@ class CalibrationPlan:
 
 @dataclass(frozen=True)
 class CalibrationRequest:
-    """A requested calibration of a file, a device, or a directory, in which a test file of ``size`` bytes is made."""
+    """A requested calibration of a file, a device, or a directory, in which a test file of ``size`` bytes is made.
+
+    ``own`` is a server that calibrates its storage itself afterwards.
+    """
 
     plan: CalibrationPlan
     path: Path
     size: int
     name: str
     results: Path
+    own: OwnRequest | None = None
 
 
 @dataclass
@@ -269,8 +275,12 @@ def execute(request: CalibrationRequest, interrupt: Interrupt, notify: Notify) -
     }  # fmt: skip
     measurement = StorageRequest("calibrate", request.name, request.results, asked)
     target = StorageTarget(request.path, request.size, plan.engine, plan.direct)
-    with session(Fio.find(interrupt.stop), measurement, target, notify) as (step_runner, file):
-        return calibrate(step_runner, file, plan), step_runner.folder.path
+    with ExitStack() as opened:
+        own = opened.enter_context(open_own_word(request.own, plan.limit_us, interrupt)) if request.own else None
+        session_of = session(Fio.find(interrupt.stop), measurement, target, notify)
+        step_runner, file = opened.enter_context(session_of)
+        record = calibrate(step_runner, file, plan)
+        return own.add_to(step_runner.folder, notify) if own else record, step_runner.folder.path
 
 
 def _check(plan: CalibrationPlan, path: Path) -> None:

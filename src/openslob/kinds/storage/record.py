@@ -27,6 +27,8 @@ STORAGE_VERSION = 1
 STORAGE_FILE = "storage.json"
 # The tool of the measurement that a run or a sweep makes for itself.
 CEILING = "ceiling"
+# The table of what a server said by a calibration of its own.
+OWN_WORD = "own_word"
 # The kernel interface of writes that are each followed by a sync.
 SYNCED = "pwrite and fdatasync"
 

@@ -11,7 +11,15 @@ from typing import Any
 from openslob.core.units import MIB
 from openslob.kinds.storage.comparison.realism import ContenderKind, ContenderRow, RoundRange, best_raw
 from openslob.kinds.storage.comparison.realism import rows as contender_rows
-from openslob.kinds.storage.record import CEILING, STORAGE_FILE, SYNCED, StorageLoad, StorageRecord, StorageStep
+from openslob.kinds.storage.record import (
+    CEILING,
+    OWN_WORD,
+    STORAGE_FILE,
+    SYNCED,
+    StorageLoad,
+    StorageRecord,
+    StorageStep,
+)
 from openslob.report.document import (
     Answer,
     Document,
@@ -290,7 +298,8 @@ def storage_document(record: StorageRecord, folder: Path | None = None) -> Docum
 def storage_screen(record: StorageRecord, folder: Path | None) -> Screen:
     """Return the screen of a raw measurement."""
     called = name_record(record.id, folder)
-    return Screen(_subject(record), tuple(_answer(record)), tuple(_parts(record)), tuple(_next(record, called)), called)
+    answer = (*_answer(record), *_own_words(record))
+    return Screen(_subject(record), answer, tuple(_parts(record)), tuple(_next(record, called)), called)
 
 
 def _subject(record: StorageRecord) -> str:
@@ -320,6 +329,14 @@ def _answer(record: StorageRecord) -> Iterator[str]:
             f"of which one alone takes {micros(record.value('sync_mean_us'))} "
             f"(p99 {micros(record.value('sync_p99_us'))})."
         )
+
+
+def _own_words(record: StorageRecord) -> Iterator[str]:
+    """Yield what a server said by a calibration of its own."""
+    for said in record.tables.get(OWN_WORD, ()):
+        by = next(iter(said.values()))
+        rates = f"{number(said.get('max_iops'))} reads/s, {number(said.get('max_mb_per_s'))} MB/s in 1 MB reads"
+        yield f"{by} says {rates}: the server's own word, which slob did not measure."
 
 
 def _limit(record: StorageRecord) -> str:

@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 # Of more, none would see the end, and the plan alone would fill the memory.
 MOST_POINTS = 100_000
 # Parameters that decide what is on disk (`Workload.data`).
-DATA_PARAMETERS = ("schemas", "scale", "scan_table_sz", "obfuscate_columns")
+DATA_PARAMETERS = ("schemas", "scale", "scan_table_sz", "obfuscate_columns", "compressible")
 
 # Time of a point besides warm-up and window: checks, checkpoint, connecting, record; measured at 1 to 32 sessions.
 POINT_OVERHEAD_S = 1.5

@@ -24,7 +24,7 @@ from openslob.kinds.sweep.record import PointState, SearchRecord, SweepRecord
 from openslob.kinds.sweep.screen import sweep_screen
 from openslob.metrics import METRICS
 from openslob.record.model import all_reservations
-from openslob.record.varied import Value, format_parameter, is_setting
+from openslob.record.varied import Value, format_parameter, word_for
 from openslob.report.compare_screen import rate_sentence
 from openslob.report.comparison import show_side_by_side
 from openslob.report.document import (
@@ -258,9 +258,8 @@ def _point_states(record: SweepRecord) -> tuple[Paragraph, ...]:
 
 
 def _describe_varied(name: str, values: Sequence[Value], effect: str) -> tuple[str, str]:
-    shown = [format_parameter(name, value) for value in values]
-    called = name if is_setting(name) else shown[0][0].replace("_", " ")
-    return called, ", ".join(text for _, text in shown) + (f" ({effect})" if effect else "")
+    shown = [format_parameter(name, value)[1] for value in values]
+    return word_for(name), ", ".join(shown) + (f" ({effect})" if effect else "")
 
 
 def plan_sections(record: SweepRecord, rows: Sequence[tuple[str, ...]], free_bytes: int | None) -> tuple[Section, ...]:

@@ -15,7 +15,7 @@ from openslob.core.session_classes import parse_classes
 from openslob.core.workload import CLASSES
 from openslob.kinds.sweep.record import PointState, SweepRecord
 from openslob.record.model import RunRecord, Status, Verdict
-from openslob.record.varied import Value, is_setting
+from openslob.record.varied import Value, word_for
 from openslob.report.document import Paragraph, Part, Screen, TextTable, VerdictsOfSeveral
 from openslob.report.format import MISSING, micros, number, percent, shorten, size
 from openslob.report.record_view import name_record
@@ -75,8 +75,7 @@ def _subject(record: SweepRecord, runs: Sequence[RunRecord]) -> str:
     sizes = {(run.engine.get("data_bytes"), run.engine.get("cache_bytes")) for run in runs}
     data, cache = next(iter(sizes)) if len(sizes) == 1 else (None, None)
     sized = f", {size(data)} in a cache of {size(cache)}" if data and cache else ""
-    every = (*record.server_grid, *record.grid)
-    names = [name if is_setting(name) else name.replace("_", " ") for name in every if name != CLASSES]
+    names = [word_for(name) for name in (*record.server_grid, *record.grid) if name != CLASSES]
     names += parse_classes(record.grid[CLASSES][0]) if CLASSES in record.grid else []
     varied = f": {' × '.join(names)}" if names else ""
     return f"{who} on {server_of(record.target)}{varied}{sized}"

@@ -285,6 +285,11 @@ def test_redo_is_what_was_generated_where_the_server_tells_it_apart_from_what_wa
     assert counters.to_delta({"status.INNODB_OS_LOG_WRITTEN": 5.0}).log_bytes == 5
 
 
+def test_changes_of_blocks_are_the_pages_that_mini_transactions_changed():
+    assert counters.to_delta({"status.INNODB_BUFFER_POOL_WRITE_REQUESTS": 7.0}).block_changes == 7
+    assert counters.to_delta({}).unknown["block_changes"]
+
+
 def test_syncs_of_data_files_are_never_taken_for_those_of_the_log():
     every = {"status.INNODB_DATA_FSYNCS": 7.0}
     unknown = counters.to_delta(every)

@@ -44,7 +44,7 @@ READER = {
     "others.read_ps": 1e11,
 }
 READS = {"read_requests", "read_bytes", "read_time_us"}
-CHANGES = {"write_requests", "write_bytes", "log_bytes", "log_syncs", "log_write_requests"}
+CHANGES = {"write_requests", "write_bytes", "log_bytes", "log_syncs", "log_write_requests", "block_changes"}
 
 
 def delta_of(*changes):

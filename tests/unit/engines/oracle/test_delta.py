@@ -30,6 +30,7 @@ PARTS = {
         "sysstat.physical write IO requests": 20_000.0,
         "sysstat.physical write bytes": 20_000.0 * 8192,
         "sysstat.redo size": 90_000_000.0,
+        "sysstat.db block changes": 1_400_000.0,
         "sysstat.redo writes": 9000.0,
         "sysstat.redo synch writes": 10_000.0,
         "sysstat.redo synch time (usec)": 5_000_000.0,
@@ -86,6 +87,7 @@ BY_SESSION = {
     "session.run.physical reads cache": 595_000.0,
     "session.run.physical reads cache prefetch": 3000.0,
     "session.run.redo size": 80_000_000.0,
+    "session.run.db block changes": 1_300_000.0,
     "session.run.redo synch writes": 10_000.0,
     "session.run.redo synch time (usec)": 4_900_000.0,
     "session.run.user commits": 10_000.0,
@@ -111,7 +113,7 @@ def test_every_figure_is_known_that_the_server_counts_at_all():
     delta = to_delta(CHANGE)
     assert unknown(delta) == NEVER == set(delta.unknown)
     assert (delta.read_requests, delta.read_bytes) == (600_000, 600_000 * 8192)
-    assert (delta.write_requests, delta.log_write_requests) == (20_000, 9000)
+    assert (delta.write_requests, delta.log_write_requests, delta.block_changes) == (20_000, 9000, 1_400_000)
     assert (delta.commits, delta.log_syncs, delta.commit_waits) == (10_100, 10_000, 10_000)
     assert (delta.db_cpu_us, delta.background_cpu_us, delta.db_time_us) == (32e6, 2e6, 470e6)
     assert delta.foreground_cpu_us == 30e6
@@ -128,9 +130,10 @@ def test_every_figure_is_known_that_the_server_counts_at_all():
 def test_what_is_counted_by_session_is_the_test_s_alone():
     delta = to_delta({**CHANGE, **BY_SESSION})
     assert (delta.logical_reads, delta.commits, delta.commit_waits) == (6_400_000, 10_000, 10_000)
-    assert delta.direct_scans == 7
+    assert (delta.direct_scans, delta.block_changes) == (7, 1_300_000)
     assert delta.others == {"logical_reads": 99_000, "read_requests": 5000, "commits": 80, "log_syncs": 0}
     own = {"logical_reads", "read_requests", "read_bytes", "log_bytes", "commits", "commit_waits", "rows_updated"}
+    assert "block_changes" not in delta.server_wide
     assert not own & delta.server_wide
     assert not {"host_busy_us", "host_idle_us", "cache_resizes"} & delta.server_wide
     assert {"write_requests", "db_cpu_us", "log", "User I/O:db file sequential read"} <= delta.server_wide
@@ -154,7 +157,7 @@ def test_without_the_same_sessions_at_both_ends_the_counters_are_the_server_s(ch
 LOST = {
     "sysstat": {
         *("logical_reads", "read_requests", "read_bytes", "write_requests", "write_bytes", "log_bytes", "log_syncs"),
-        *("log_sync_time_us", "log_write_requests", "commits", "checkpoints", "rows_updated_in_place"),
+        *("block_changes", "log_sync_time_us", "log_write_requests", "commits", "checkpoints", "rows_updated_in_place"),
         *("cache_blocks_read", "cache_blocks_prefetched", "commit_waits", "log_switches", "direct_scans"),
     },
     "time_model": {"db_cpu_us", "db_time_us", "background_cpu_us", "foreground_cpu_us"},

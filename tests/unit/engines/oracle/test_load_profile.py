@@ -153,7 +153,7 @@ def test_a_pluggable_database_s_load_profile_is_that_of_its_own_time_model_and_s
         "db_cpu": delta.foreground_cpu_us / 1e6,
         "redo_size": delta.log_bytes,
         "logical_reads": delta.logical_reads,
-        "block_changes": change["sysstat.db block changes"],
+        "block_changes": delta.block_changes,
         "physical_reads": change["sysstat.physical reads"],
         "physical_writes": change["sysstat.physical writes"],
         "read_io_requests": delta.read_requests,

@@ -120,7 +120,7 @@ def test_what_a_refused_way_has_written_counts_no_more():
     second = Way("second", lambda _connection, _destination, wrote_blocks: wrote_blocks(8))
     all_ways = Ways([Way("first", breaks_off), second])
     connection, seen = connected(Answers()), []
-    all_ways.fill(connection, Destination(table_cf1("CF1_1", 1, 8), None, False), seen.append)
+    all_ways.fill(connection, Destination(table_cf1("CF1_1", 1, 8), None, 0), seen.append)
     assert seen == [5, -5, 8]
     assert statements_of(connection) == ["TRUNCATE TABLE CF1_1 REUSE STORAGE"]
     assert all_ways.text == "second; not first: ORA-00600: internal error code"

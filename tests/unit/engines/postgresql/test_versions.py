@@ -40,7 +40,7 @@ WORDS = {
     "full-page images": {"full_page_images"},
 }
 # No version counts these, and no document says that one does.
-NEVER = {"db_cpu_us", "db_time_us"}
+NEVER = {"block_changes", "db_cpu_us", "db_time_us"}
 LONG_NS = int(LATENESS_S / LATENESS_SHARE * NANOS)
 
 

@@ -118,6 +118,8 @@ def test_a_run_that_lost_its_window_is_made_again_and_what_was_lost_is_kept(busy
     assert len([each for each in display.told if "made again" in each]) == made - 1
     notes = [f"discarded, and this run made in its place: run-{number}: read late" for number in range(1, made)]
     assert busy.requests[-1].notes == ("first", *notes)
+    # What was discarded may have made the data grow.
+    assert [each.goes_on for each in busy.requests] == [False, *(made - 1) * [True]]
 
 
 def test_a_run_is_made_again_once_unless_the_user_says_otherwise(made, tmp_path):

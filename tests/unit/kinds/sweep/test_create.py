@@ -88,7 +88,7 @@ def test_what_each_is_about():
     petals, redo, sizes, local = (
         resolve_grid(ready_sweep(name).grid, None, {}) for name in ("petals", "redo", "block-size", "local-path")
     )
-    assert petals.values == {"sessions": (1, 2, 4, 8, 16, 32), "update_pct": (0, 10, 20, 30)}
+    assert petals.values == {"sessions": (1, 2, 4, 8, 16, 32, 64), "update_pct": (0, 10, 20, 30)}
     assert redo.values["commit_mode"] == ("wait", "nowait")
     assert (redo.workload.update_pct, redo.workload.redo_stress) == (100, "HEAVY")
     # A schema for each session, and all of them within the default cache of 128 MB.

@@ -57,7 +57,7 @@ def test_what_failed_is_listed_with_its_reason():
 
 def test_points_are_called_as_flags_call_them():
     point = SweepPoint(number=1, values={"update_pct": 20}, server={"cache_bytes": 16 << 20}, repeat=2)
-    assert (point.label, point.run_name) == ("cache 16M, update pct 20, repeat 2", "cache-16M-update_pct-20-r2")
+    assert (point.label, point.run_name) == ("cache 16M, 20 % updates, repeat 2", "cache-16M-update_pct-20-r2")
     assert SweepPoint(number=1, values={}).label == "the only point"
 
 

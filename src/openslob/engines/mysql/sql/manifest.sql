@@ -9,6 +9,7 @@ CREATE TABLE {manifest} (
     scale_blocks  BIGINT NOT NULL,
     scan_blocks   BIGINT NOT NULL,
     obfuscate     BOOLEAN NOT NULL,
+    compressible  INT,                     -- share of the text that is constant all the same
     placement_key BIGINT NOT NULL,         -- key of the permutation that placed the rows
     tool_version  VARCHAR(64) NOT NULL,
     made_database BOOLEAN NOT NULL,        -- whether this load created it: only then it is dropped with the data
@@ -19,10 +20,10 @@ CREATE TABLE {manifest} (
 ) ENGINE = InnoDB
 
 -- name: begin
-INSERT INTO {manifest} (fingerprint, schema_count, scale_blocks, scan_blocks, obfuscate, placement_key, tool_version,
-                        made_database, started_at)
-VALUES (%(fingerprint)s, %(schemas)s, %(scale_blocks)s, %(scan_blocks)s, %(obfuscate)s, %(placement_key)s,
-        %(tool_version)s, %(made_database)s, UTC_TIMESTAMP())
+INSERT INTO {manifest} (fingerprint, schema_count, scale_blocks, scan_blocks, obfuscate, compressible, placement_key,
+                        tool_version, made_database, started_at)
+VALUES (%(fingerprint)s, %(schemas)s, %(scale_blocks)s, %(scan_blocks)s, %(obfuscate)s, %(compressible)s,
+        %(placement_key)s, %(tool_version)s, %(made_database)s, UTC_TIMESTAMP())
 
 -- name: verified
 UPDATE {manifest} SET verified_at = UTC_TIMESTAMP(), blocks = %(blocks)s,
@@ -35,6 +36,10 @@ SELECT schema_count, scale_blocks, scan_blocks, obfuscate, verified_at IS NOT NU
        CONCAT(REPLACE(COALESCE(verified_at, started_at), ' ', 'T'), 'Z') AS loaded_at, COALESCE(blocks, '{{}}') AS blocks,
        made_database, verified_on <> CONCAT_WS(' ', @@hostname, @@port, @@datadir) AS copied
 FROM {manifest}
+
+-- name: compressible
+-- Result: compressible. Manifests of earlier versions have no such column.
+SELECT compressible FROM {manifest}
 
 -- name: leaf_pages
 -- Pages of the tree's lowest level, where the rows are, as last analysed. Overflow pages would be counted too.

@@ -108,7 +108,7 @@ CREATE PROCEDURE {procedure}(
     interval_us      DOUBLE,       -- mean time between due times; 0: not paced
     poisson          BOOLEAN,      -- due times are those of a Poisson process, not at even intervals
     tag              VARCHAR(64) CHARACTER SET ascii,   -- unique to session and run: makes every written value new
-    random_values    BOOLEAN,      -- write incompressible values
+    random_pct       INT,          -- share of each value that is random
     written_columns  INT,          -- columns an UPDATE sets
     step_aside       DOUBLE,       -- seconds to pause after the first operation of a common start; 0: none
     value_bytes      INT,          -- length of what an UPDATE writes in each column
@@ -180,7 +180,15 @@ slice: BEGIN
             SET kind = 1;
             SET first_key = {update_key};
             SET last_key = first_key + update_work_unit - 1;
-            IF random_values THEN
+            IF random_pct BETWEEN 1 AND 99 THEN
+                SET fresh = '';
+                WHILE LENGTH(fresh) < written_columns * value_bytes DO
+                    SET fresh = CONCAT(fresh, RPAD(LEFT(REPLACE(CONCAT(
+                        TO_BASE64(UNHEX(SHA2(CONCAT_WS('/', tag, op, LENGTH(fresh), 'a'), 512))),
+                        TO_BASE64(UNHEX(SHA2(CONCAT_WS('/', tag, op, LENGTH(fresh), 'b'), 512)))), '\n', ''),
+                        value_bytes * random_pct DIV 100), value_bytes, 'X'));
+                END WHILE;
+            ELSEIF random_pct THEN
                 SET fresh = '';
                 WHILE LENGTH(fresh) < written_columns * value_bytes DO
                     SET fresh = CONCAT(fresh, REPLACE(TO_BASE64(UNHEX(SHA2(CONCAT_WS('/', tag, op, LENGTH(fresh)), 512))),

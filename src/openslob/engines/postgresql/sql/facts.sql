@@ -151,6 +151,11 @@ SELECT relname AS table, coalesce(pg_relation_size(oid), 0) / current_setting('b
  WHERE (relnamespace = to_regnamespace(quote_ident(%(schema)s)) OR relpersistence = 't') AND relkind = 'r'
    AND relname ~ '^cf[12]_[1-9][0-9]*$'
 
+-- name: table_files
+-- Parameters: schema. Result: path of the first file of each shared table, below the data directory.
+SELECT pg_relation_filepath(oid) FROM pg_class
+ WHERE relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND relkind = 'r' AND relname ~ '^cf[12]_[1-9][0-9]*$'
+
 -- name: sessions
 -- Parameters: application LIKE pattern. Result: pid, application name; of our database, as the lock is the database's.
 SELECT pid, application_name FROM pg_stat_activity

@@ -9,6 +9,7 @@ CREATE TABLE {manifest} (
     scale_blocks  bigint NOT NULL,
     scan_blocks   bigint NOT NULL,
     obfuscate     boolean NOT NULL,
+    compressible  int,                   -- share of the text that is constant all the same; none in manifests of before
     placement_key bigint NOT NULL,       -- key of the permutation that placed the rows
     tool_version  text NOT NULL,
     started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -17,9 +18,10 @@ CREATE TABLE {manifest} (
 );
 
 -- name: begin
-INSERT INTO {manifest} (fingerprint, schemas, scale_blocks, scan_blocks, obfuscate, placement_key, tool_version)
-VALUES (%(fingerprint)s, %(schemas)s, %(scale_blocks)s, %(scan_blocks)s, %(obfuscate)s, %(placement_key)s,
-        %(tool_version)s);
+INSERT INTO {manifest} (fingerprint, schemas, scale_blocks, scan_blocks, obfuscate, compressible, placement_key,
+                        tool_version)
+VALUES (%(fingerprint)s, %(schemas)s, %(scale_blocks)s, %(scan_blocks)s, %(obfuscate)s, %(compressible)s,
+        %(placement_key)s, %(tool_version)s);
 
 -- name: verified
 UPDATE {manifest} SET verified_at = clock_timestamp(), blocks = %(blocks)s;
@@ -30,10 +32,11 @@ SELECT to_regclass(%(manifest)s) IS NOT NULL AS exists;
 
 -- name: read
 -- Result: the specification; verified; loaded_at, UTC; blocks when verified.
-SELECT schemas, scale_blocks, scan_blocks, obfuscate, verified_at IS NOT NULL AS verified,
+SELECT schemas, scale_blocks, scan_blocks, obfuscate, (to_jsonb(m) ->> 'compressible')::int AS compressible,
+       verified_at IS NOT NULL AS verified,
        to_char(coalesce(verified_at, started_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS loaded_at,
        coalesce(blocks, '{{}}') AS blocks
-FROM {manifest};
+FROM {manifest} m;
 
 -- name: blocks_now
 -- Result: name, blocks of each of our tables as they are now.

@@ -101,7 +101,7 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     think_min        float8,       -- seconds
     think_max        float8,
     tag              text,         -- unique to session and run: makes every written value new
-    random_values    boolean,      -- write incompressible values
+    random_pct       int,          -- share of each value that is random
     written_columns  int,          -- columns an UPDATE sets
     value_bytes      int,          -- length of what it writes in each
     stop_key         bigint,       -- advisory lock that is held exclusively when the run must stop
@@ -190,10 +190,11 @@ BEGIN
             updates := updates + 1;
             kind := 1;
             key := {update_key};
-            IF random_values THEN
-                fresh := ARRAY(SELECT left(translate(encode(sha512(convert_to(concat_ws('/', tag, op, c, 'a'), 'UTF8'))
-                                                  || sha512(convert_to(concat_ws('/', tag, op, c, 'b'), 'UTF8')),
-                                                  'base64'), E'\n', ''), value_bytes)
+            IF random_pct > 0 THEN
+                fresh := ARRAY(SELECT rpad(left(translate(encode(
+                                                sha512(convert_to(concat_ws('/', tag, op, c, 'a'), 'UTF8'))
+                                                || sha512(convert_to(concat_ws('/', tag, op, c, 'b'), 'UTF8')),
+                                                'base64'), E'\n', ''), value_bytes * random_pct / 100), value_bytes, 'X')
                                FROM generate_series(1, written_columns) AS c);
             ELSE
                 fresh := array_fill(rpad(concat(op, tag), value_bytes, 'x'), ARRAY[written_columns]);

@@ -100,8 +100,8 @@ class ObservedCommand:
         self._within = within
         self._opened = ExitStack()
 
-    def start(self, output: IO[str] = sys.stdout, errors: IO[str] = sys.stderr) -> None:
-        """Start it; its output goes to these streams, too. SlobError when it can't be started."""
+    def start(self, output: IO[str] | None = sys.stdout, errors: IO[str] | None = sys.stderr) -> None:
+        """Start it; its output goes to these streams, too, if there are any. SlobError when it can't be started."""
         try:
             with self._within():
                 self._process = subprocess.Popen(
@@ -215,11 +215,13 @@ def _pass_request(command: ObservedCommand, interrupt: Interrupt, passed: str) -
     return passed
 
 
-def _pass_on(stream: IO[bytes], shown: IO[str], kept: Kept) -> None:
+def _pass_on(stream: IO[bytes], shown: IO[str] | None, kept: Kept) -> None:
     decoder = getincrementaldecoder("utf-8")(errors="replace")
     with stream:
         while data := os.read(stream.fileno(), _READ_BYTES):
             kept.add(data)
+            if shown is None:
+                continue
             # Whoever does not read what is shown does not stop what is measured.
             with suppress(OSError, ValueError):
                 shown.write(decoder.decode(data))

@@ -16,12 +16,14 @@ from openslob.core.interrupt import Interrupt
 from openslob.core.measurement import EVERY_FIGURE, Observed, OtherSessions
 from openslob.core.units import NANOS, Anchor
 from openslob.engines.base import Activity, Engine, SamplingScope
+from openslob.engines.patience import Patience
 from openslob.host.sampler import difference, next_tick
 from openslob.kinds.run.aftermath import set_host_facts
 from openslob.kinds.run.progress import ProgressLog, ProgressSink, RunProgress
 from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.recorder import SHORTEST_INTERVAL_S, ReadingsRecorder
 from openslob.kinds.run.samplers import Samplers, SystemReading
+from openslob.kinds.run.server_reports import ServerReports
 from openslob.kinds.run.window import WindowReadings, count_between
 from openslob.metrics import add_costs
 from openslob.metrics.cost import price_of
@@ -124,8 +126,9 @@ class Observer:
 
     ``spec`` says what is observed, for how long (``seconds``), and the ``price`` of the server, if it has one. Counters
     are read every ``interval_s`` seconds; ``saw`` gets each reading, the opening and the closing one too,
-    ``saw_sample`` each sample of waits, and ``show`` after each reading how far it is. All methods are called by one
-    thread. A ``with`` block that ends without `finish` leaves the record of a failed observation.
+    ``saw_sample`` each sample of waits, and ``show`` after each reading how far it is. ``reports`` are those of the
+    server's own, whose snapshots are taken before the opening reading and after the closing one. All methods are called
+    by one thread. A ``with`` block that ends without `finish` leaves the record of a failed observation.
     """
 
     def __init__(
@@ -141,6 +144,7 @@ class Observer:
         saw_sample: Callable[[Activity], None] = _ignore,
         show: ProgressSink | None = None,
         render: Callable[[RunRecord], str] = _no_report,
+        reports: ServerReports | None = None,
     ) -> None:
         self._engine = engine
         self._results = results
@@ -151,6 +155,7 @@ class Observer:
         self._saw_sample = saw_sample
         self._show = show
         self._render = render
+        self._reports = reports
         self._facts = engine.facts()
         self._builder = RecordBuilder(engine, self._facts, spec, name, kind=RecordKind.OBSERVATION)
         self._builder.notes.extend(rehearsal.notices())
@@ -188,6 +193,10 @@ class Observer:
         self._folder = self._opened.enter_context(self._builder.begin(self._results))
         self._log.begin(self._folder.raw)
         self._log(RunProgress("connect"))
+        self._around = self._opened.enter_context(ExitStack())
+        if self._reports:
+            patience = Patience(self._interrupt)
+            self._around.enter_context(self._reports.around(self.attach, self._builder.notes, self._log, patience))
         self._clock = replace(self._clock, offset_ns=self.samplers.server_clock_offset_ns())
         self._interval_ns = max(self._interval_ns, round(self.samplers.least_s * NANOS))
         self._builder.environment["server_clock_offset_s"] = self._clock.offset_ns / NANOS
@@ -247,6 +256,7 @@ class Observer:
         """Write the record, after `end`. UnsavedError when it can't be written."""
         if not self._has_ended:
             self.end()
+        self._around.close()
         self._readings.recorder.finish()
         if raw_error := self._readings.recorder.error:
             self._readings.errors.append(str(raw_error))

@@ -16,6 +16,7 @@ from typing import Any
 from openslob.core.errors import UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import format_bytes, iso
+from openslob.engines.managed.resources import check_cpus
 from openslob.kinds.storage.fio import Fio, IoEngine, Job
 from openslob.kinds.storage.orion.files import announcement, files_of, plan_text, summary_text
 from openslob.kinds.storage.orion.jobs import (
@@ -63,7 +64,8 @@ TOOL = "orion"
 class OrionRequest:
     """A requested test.
 
-    ``directory`` holds the .lun file. If there is none, a test file of ``size`` bytes is made there.
+    ``directory`` holds the .lun file. If there is none, a test file of ``size`` bytes is made there. ``cpus`` are those
+    that fio may use, such as ``0-1,4``.
     """
 
     options: Options
@@ -74,6 +76,7 @@ class OrionRequest:
     direct: bool = True
     allow_destructive: bool = False
     seed: int = 1
+    cpus: str | None = None
 
     @property
     def lun_file(self) -> Path:
@@ -87,8 +90,10 @@ def execute(request: OrionRequest, interrupt: Interrupt, notify: Notify) -> tupl
     Raises UsageError or SlobError before anything is written if the options, LUNs or file system do not allow it.
     Raises MeasurementStoppedError when stopped; record and files then have the points measured so far.
     """
+    check_cpus(request.cpus)
     fio = Fio.find(interrupt.stop)
     luns, notes = _existing_luns(fio, request)
+    notes = (*notes, f"fio was confined to CPUs {request.cpus}") if request.cpus else notes
     matrix = _check_matrix(request, luns or (_future_test_file(request),))
     overwritten = require_harmless(luns, request.allow_destructive) if luns and request.options.write_pct else ""
     with ExitStack() as held:
@@ -138,7 +143,8 @@ def _check_matrix(request: OrionRequest, luns: tuple[TestFile, ...]) -> LoadMatr
 
 
 def _setup(request: OrionRequest, luns: tuple[TestFile, ...]) -> OrionSetup:
-    return OrionSetup(request.options, volume(luns, request.options), request.engine, request.direct, request.seed)
+    form = volume(luns, request.options)
+    return OrionSetup(request.options, form, request.engine, request.direct, request.seed, request.cpus)
 
 
 @dataclass(frozen=True)
@@ -224,6 +230,7 @@ def _begin_record(request: OrionRequest, luns: tuple[TestFile, ...]) -> Abstract
         "direct": request.direct,
         "allow_destructive": request.allow_destructive,
         "seed": request.seed,
+        "cpus": request.cpus,
     }
     data = luns[0].path.parent if luns else request.directory
     return begin_record(request.results, TOOL, request.options.testname, asked, data)

@@ -40,6 +40,7 @@ class OrionSetup:
     engine: IoEngine
     direct: bool = True
     seed: int = 1
+    cpus: str | None = None
 
 
 def jobs_of(setup: OrionSetup, point: LoadPoint, number: int) -> tuple[Job, ...]:
@@ -156,6 +157,7 @@ def _base_job(setup: OrionSetup, name: str, block_size: int) -> Job:
         depth=_WARM_DEPTH,
         direct=setup.direct,
         read_pct=ALL - setup.options.write_pct,
+        cpus=setup.cpus,
     )
 
 

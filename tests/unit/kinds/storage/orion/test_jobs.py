@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,13 @@ def test_a_mixed_point_is_one_job_for_small_and_one_for_large_requests():
     assert (small.size, small.options["file_service_type"]) == (64 * MIB, "random")
     assert small.direct and large.direct
     assert small.seed != large.seed
+
+
+def test_every_job_is_confined_to_the_cpus():
+    setup = replace(load(64, large_type=SEQ, cache_size=MIB), cpus="0-1")
+    jobs = [*jobs_of(setup, LoadPoint(large=2, small=1), 1), cache_fill_job(setup, 1)]
+    assert {job.cpus for job in jobs} == {"0-1"}
+    assert {job.cpus for job in jobs_of(load(64), LoadPoint(1, 1), 1)} == {None}
 
 
 def test_a_point_of_one_kind_is_one_job():
