@@ -156,7 +156,7 @@ def changed(monkeypatch):
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "_"))
 def test_a_fault_is_found(subject, paced, changed, fault):
     applied = changed(*fault.changes)
-    given = {"subject": subject, "paced": paced}
+    given = {"subject": subject, "paced": paced, "loop": "server"}
     needed = {name: given[name] for name in signature(fault.test).parameters if name in given}
     with pytest.raises(AssertionError):
         fault.test(**needed, **fault.arguments)

@@ -54,7 +54,8 @@ def test_a_killed_driver_leaves_a_record_that_another_one_completes(server, tmp_
         [*[(1, 2), (2, 2)] * 2, (1, 2)],
     ]
     assert all(part.ops > 0 for part in parts[1])
-    assert json.loads(done.stdout)["tables"]["marks"][0]["kind"] in ("gap", "checkpoint")
+    marks = [each["kind"] for each in json.loads(done.stdout)["tables"]["marks"]]
+    assert next(kind for kind in marks if kind != "note") in ("gap", "checkpoint")
     covered = next(each for each in record.verdicts if each.name == "time_covered")
     assert covered.verdict is Holds.FAILS
     again = slob("endure", *on, "--resume", "latest")

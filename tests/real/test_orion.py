@@ -84,7 +84,7 @@ def test_simple_in_orions_own_spelling(tmp_path):
 
 def test_fio_runs_on_one_core_and_the_summary_says_so(tmp_path):
     core = min(os.sched_getaffinity(0))
-    done = orion(tmp_path, "--run", "advanced", "--matrix", "point", "--num-small", "4", "--cpus", str(core))
+    done = orion(tmp_path, *POINT, "--cpus", str(core))
     assert done.returncode == 0, done.stderr
     record = record_in(tmp_path)
     assert record.asked["cpus"] == str(core)

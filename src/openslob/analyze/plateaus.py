@@ -324,21 +324,26 @@ def is_flat(plateau: Plateau, rate: Array, step_s: float, requests: float) -> bo
     near = _near(plateau, rate)
     if not near > 0:
         return False
-    if _comes_back(plateau, rate):
-        return MOST_FLAT * requests * SMOOTHED * step_s >= 1
+    flat = MOST_FLAT / math.sqrt(step_s)
+    if _comes_back(plateau, rate, flat):
+        return flat * requests * SMOOTHED * step_s >= 1
     if count < LEAST_FLAT_STEPS:
         return False
     at_most = max(plateau.uneven, LEAST_SEEN) * math.exp(SURE * math.sqrt(SMOOTHED / (2 * _EFFICIENCY * count)))
     left = plateau.free_uneven * plateau.level / near
-    allowed = min(MOST_FLAT / math.sqrt(step_s), left / FLATTER)
+    allowed = min(flat, left / FLATTER)
     return at_most <= allowed and allowed * requests * SMOOTHED * step_s >= 1
 
 
-def _comes_back(plateau: Plateau, rate: Array) -> bool:
-    """Return whether a rate left an even level and came back to it, each time by hardly anything above or below."""
+def _comes_back(plateau: Plateau, rate: Array, flat: float) -> bool:
+    """Return whether a rate left an even level again and again, and came back to it but for a share of ``flat``.
+
+    Long stretches say nothing by that: their medians are alike whatever holds a load back.
+    """
+    if len(plateau.parts) < RECURRING or max(end - begin for begin, end in plateau.parts) > LEAST_STEPS:
+        return False
     medians = [float(np.nanmedian(rate[begin:end])) for begin, end in plateau.parts]
-    apart = (max(medians) - min(medians)) / plateau.level
-    return len(medians) >= RECURRING and max(apart, plateau.uneven) <= MOST_FLAT
+    return max((max(medians) - min(medians)) / plateau.level, plateau.uneven) <= flat
 
 
 def is_lower(plateau: Plateau, rate: Array, done: Array) -> bool:

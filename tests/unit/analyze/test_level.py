@@ -328,6 +328,13 @@ def test_a_bucket_that_is_empty_for_a_few_seconds_again_and_again_is_a_cap_and_b
     assert uneven is None or not uneven.is_sure
 
 
+def test_long_stretches_at_one_level_are_alike_without_a_cap():
+    low = 5000 * noise(40, 0.004)
+    reads = np.concatenate([rates((8000, 20)), low, rates((8000, 20)), low, rates((8000, 20)), low, rates((8000, 20))])
+    found = find_cap(Trace(0, 10.0, trace(reads).series))
+    assert found is None or not found.is_sure
+
+
 def test_a_rate_that_sinks_little_by_little_is_at_no_level():
     falling = np.concatenate([5000 * noise(10, 0.004), np.linspace(4800, 3300, 12) * noise(12, 0.004)])
     assert find_cap(trace(np.concatenate([rates((9000, 25)), falling]))) is None
