@@ -52,27 +52,19 @@ def is_paced(record: RunRecord) -> bool:
     return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
 
 
-def updates_asked(spec: Mapping[str, Any]) -> object:
-    """Return the share of updates that a load asks for; those of its classes of sessions, if it has any."""
-    if not spec.get(CLASSES):
-        return spec.get("update_pct")
-    return [part.workload.update_pct for part in Workload.model_validate(spec).parts]
-
-
 def mix_in_words(spec: Mapping[str, Any]) -> str:
-    """Return the shares of updates and scans that a load asks for; with classes of sessions, those of each."""
+    """Return the mix that a load asks for and the law of skewed keys; with classes of sessions, those of each."""
     if not spec.get(CLASSES):
-        scans = f", {spec['scan_pct']} % scans" if spec.get("scan_pct") else ""
-        return f", {spec.get('update_pct')} % updates{scans}"
-    parts = [(part.name, part.workload) for part in Workload.model_validate(spec).parts]
-    said = [
-        f"{load.total_sessions} {name} with {load.update_pct} % updates"
-        + (f" and {load.scan_pct} % scans" if load.scan_pct else "")
-        + (f" by {load.access}" if load.access.kind is AccessKind.ZIPF and "access" in str(spec[CLASSES]) else "")
-        + (f" by {load.access}" if load.access.kind is AccessKind.ZIPF and "access" in str(spec[CLASSES]) else "")
-        for name, load in parts
-    ]
-    return f": {', '.join(said)}"
+        return f", {_mix_of(spec)}"
+    loads = [(part.name, part.workload.to_record()) for part in Workload.model_validate(spec).parts]
+    return ": " + ", ".join(f"{load['sessions']} {name} with {_mix_of(load, ' and ')}" for name, load in loads)
+
+
+def _mix_of(spec: Mapping[str, Any], between: str = ", ") -> str:
+    access = str(spec.get("access", ""))
+    scans = [f"{spec['scan_pct']} % scans"] if spec.get("scan_pct") else []
+    law = [access] if access.startswith(AccessKind.ZIPF) else []
+    return between.join([f"{spec.get('update_pct')} % updates", *scans, *law])
 
 
 def is_client_loop(record: RunRecord) -> bool:
@@ -90,12 +82,6 @@ def _sessions(record: RunRecord) -> int:
     return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
 
 
-def skew_in_words(record: RunRecord) -> str:
-    """Return, after a comma, the law of the keys of a run; empty where they are not skewed by one."""
-    access = str(record.spec.get("access", ""))
-    return f", {access}" if access.startswith(AccessKind.ZIPF) else ""
-
-
 def _run_parameters(record: RunRecord) -> Mapping[str, Any]:
     """Return what was asked for. Older records are of runs in the loop of the server, with keys that were all alike."""
     return {"loop": Loop.SERVER.value, "access": AccessKind.UNIFORM.value, **record.spec}
@@ -104,8 +90,7 @@ def _run_parameters(record: RunRecord) -> Mapping[str, Any]:
 def _run_in_words(record: RunRecord) -> str:
     sessions = _sessions(record)
     loop = ", client loop" if is_client_loop(record) else ""
-    more = f"{mix_in_words(record.spec)}{skew_in_words(record)}"
-    return f"{sessions} session{'' if sessions == 1 else 's'}{more}{loop}"
+    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop}"
 
 
 def _run_figures(record: RunRecord) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -564,6 +564,13 @@ class LoadPart:
     def numbers(self) -> range:
         """The numbers of its sessions in the whole load."""
         return range(self.first, self.first + self.workload.total_sessions)
+
+
+def updates_asked(spec: Mapping[str, Any]) -> float | Sequence[float] | None:
+    """Return the share of updates that a load asks for; those of its classes of sessions, if it has any."""
+    if not spec.get(CLASSES):
+        return spec.get("update_pct")
+    return [part.workload.update_pct for part in Workload.model_validate(spec).parts]
 
 
 def class_parameters() -> list[str]:

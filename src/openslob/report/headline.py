@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.analyze.load_kinds import is_client_loop, is_paced, load_kind, mix_in_words, skew_in_words
+from openslob.analyze.load_kinds import is_client_loop, is_paced, load_kind, mix_in_words
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 from openslob.metrics.cost import price_of
@@ -83,8 +83,8 @@ def _who(record: RunRecord) -> str:
     sessions = record.value("sessions")
     plural = "session" if sessions == 1 else "sessions"
     on = f" on {record.relative}" if record.relative else ""
-    more = f"{skew_in_words(record)}{', client loop' if is_client_loop(record) else ''}"
-    return f"{number(sessions)} {plural}{on}{mix_in_words(record.spec)}{more}"
+    loop = ", client loop" if is_client_loop(record) else ""
+    return f"{number(sessions)} {plural}{on}{mix_in_words(record.spec)}{loop}"
 
 
 def say_rate(record: RunRecord) -> str:

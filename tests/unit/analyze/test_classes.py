@@ -14,7 +14,7 @@ from factories.tables import table
 from openslob.analyze.compare import compare, is_figure
 from openslob.analyze.curves.points import Run, step_word
 from openslob.analyze.curves.series import point_set
-from openslob.analyze.load_kinds import is_paced, load_kind, mix_in_words, updates_asked
+from openslob.analyze.load_kinds import is_paced, load_kind, mix_in_words
 from openslob.analyze.measure import measure
 from openslob.analyze.operation_order import OperationOrder
 from openslob.analyze.run_tables import RunTables
@@ -22,7 +22,7 @@ from openslob.analyze.verdicts import judge
 from openslob.core.histogram import Histogram, bucket_of
 from openslob.core.measurement import ClassTimes, Measurement
 from openslob.core.method import OpKind, kind_of, phases_of
-from openslob.core.workload import Workload
+from openslob.core.workload import Workload, updates_asked
 from openslob.export.tidy import class_rows
 from openslob.kinds.runs import run_of
 from openslob.record.cells import Cells
@@ -223,6 +223,14 @@ def test_words_name_the_classes_and_their_shares():
     assert mix_in_words(plain.spec) == ", 10 % updates"
     assert (is_paced(plain), updates_asked(plain.spec)) == (False, 10)
     assert "CLASSES OF SESSIONS" not in render(plain)
+
+
+def test_words_have_scans_and_the_law_of_keys_of_each_class():
+    classes = "a:sessions=1,update_pct=0,scan_pct=5;b:sessions=2,update_pct=7,access=uniform"
+    spec = Workload(scale="100", access="zipf:0.5", classes=classes).to_record()
+    assert mix_in_words(spec) == ": 1 a with 0 % updates and 5 % scans and zipf:0.5, 2 b with 7 % updates"
+    plain = {**spec, "classes": None, "update_pct": 3, "scan_pct": 2}
+    assert mix_in_words(plain) == ", 3 % updates, 2 % scans, zipf:0.5"
 
 
 def test_the_rate_that_is_said_is_that_of_the_classes_that_have_one():

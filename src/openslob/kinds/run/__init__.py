@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from openslob.core.places import server_of
+from openslob.core.workload import updates_asked
 from openslob.kinds.contract import AS_IT_IS, Kind, Row, Wanted, list_failed
 from openslob.record import store
 from openslob.record.finding import Found
@@ -51,7 +52,6 @@ class RunKind(Kind[RunRecord]):
         return add_costs(record, price_in(wanted.price)) if wanted.price else record
 
     def row(self, record: RunRecord) -> Row:
-        from openslob.analyze.load_kinds import updates_asked
         from openslob.metrics.run_metrics import figure_of
 
         return {

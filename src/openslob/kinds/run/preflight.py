@@ -270,7 +270,8 @@ def preflight(
     location = engine.location()
     found = list(findings(engine, workload, facts, reports))
     if not _is_blocked(found):
-        found += engine.try_statements(session_plans(workload, facts.block_size, "check")[0])
+        firsts = [plan for plan in session_plans(workload, facts.block_size, "check") if plan.number == plan.first]
+        found += dict.fromkeys(finding for plan in firsts for finding in engine.try_statements(plan))
     return Preflight(
         facts=facts,
         location=location,
