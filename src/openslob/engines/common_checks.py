@@ -157,7 +157,8 @@ def check_data(workload: Workload, facts: ServerFacts, state: DataState | None) 
         present = state.spec.compressible or 0
         why = f"{present} % of the loaded text compresses, COMPRESSIBLE={workload.compressible} asks for other text"
         yield Finding("fill", why, "load again", False, spoils=True)
-    yield from _check_range(workload, asked.scale_blocks, facts.block_size)
+    for part in workload.parts:
+        yield from _check_range(part.workload, asked.scale_blocks, facts.block_size)
 
 
 def _check_amounts(workload: Workload, asked: DataSpec, present: DataSpec) -> Iterator[Finding]:
@@ -165,7 +166,7 @@ def _check_amounts(workload: Workload, asked: DataSpec, present: DataSpec) -> It
     amounts = {
         "SCHEMAS": (asked.schemas, present.schemas),
         "SCALE": (asked.scale_blocks, present.scale_blocks),
-        "SCAN_TABLE_SZ": (asked.scan_blocks if workload.scan_pct else 0, present.scan_blocks),
+        "SCAN_TABLE_SZ": (asked.scan_blocks if workload.scans else 0, present.scan_blocks),
     }
     short = {name: amount for name, amount in amounts.items() if amount[0] > amount[1]}
     if not short:

@@ -22,7 +22,7 @@ from openslob.core.method import OpKind
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import latency_of
-from openslob.record.model import Holds
+from openslob.record.model import ClassRow, Holds
 
 Row = dict[str, ParameterValue]
 
@@ -40,6 +40,21 @@ def run_rows(runs: Sequence[Run]) -> list[Row]:
     """Return a row for each run, including failed ones; every row has the same columns."""
     names = _names([run.parameters for run in runs])
     return [_run_row(run, names) for run in runs]
+
+
+def class_rows(runs: Sequence[Run]) -> list[Row]:
+    """Return a row for each class of sessions of each run; none of runs without classes."""
+    return [_class_row(run, row) for run in runs for row in run.record.classes]
+
+
+def _class_row(run: Run, found: ClassRow) -> Row:
+    timed = ((kind.value, name) for kind in OpKind for name in LATENCIES)
+    return {
+        "id": run.record.id,
+        "run": run.record.name,
+        **{name: value for name, value in found if name not in ("latency", "response")},
+        **{f"{kind}_{name}": latency_of(found, kind, name) for kind, name in timed},
+    }
 
 
 def point_rows(points: Sequence[Point]) -> list[Row]:

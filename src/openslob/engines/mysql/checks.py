@@ -217,7 +217,7 @@ def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, grant
 def binary_log(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what the binary log, a second log beside the engine's own, does to updates."""
     settings = facts.settings
-    if settings.get("log_bin") != "ON" or not workload.update_pct:
+    if settings.get("log_bin") != "ON" or not workload.writes:
         return
     if settings.get("binlog_format") == "STATEMENT":
         why = "binlog_format is STATEMENT: the server refuses updates at READ COMMITTED"
@@ -237,7 +237,7 @@ def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     by_engine = workload.commit_mode is CommitMode.ENGINE and facts.settings.get(SETTING) == "1"
     waits = workload.commit_mode is CommitMode.WAIT or by_engine
     alone = facts.settings.get("log_bin") != "ON"
-    if facts.family == "MariaDB" and workload.update_pct and workload.total_sessions > 1 and waits and alone:
+    if facts.family == "MariaDB" and workload.writes and workload.total_sessions > 1 and waits and alone:
         why = "MariaDB lets a procedure continue before its commits are on disk: not all updates wait for the log"
         yield Finding("late commits", why, "compare log syncs with commits; MySQL waits", False, True)
 

@@ -91,7 +91,8 @@ def findings(
     yield from common_checks.check_loop(workload, facts)
     yield from () if role["standby"] else in_the_way(connection)
     # How many sessions share its processes, a pooler decides.
-    counted = workload.changed(sessions=1) if facts.connection.get("pooler") == Pooling.TRANSACTION else workload
+    is_pooled = facts.connection.get("pooler") == Pooling.TRANSACTION
+    counted = workload.changed(classes=None, sessions=1) if is_pooled else workload
     yield from common_checks.check_connections(
         counted, facts.free_connections, _raise_limit(role), _superuser(role["database"])
     )
