@@ -263,6 +263,8 @@ def _fusermount(*arguments: str) -> str:
 
 
 def _require_folders(backing: Path, mountpoint: Path) -> None:
+    if sys.platform != "linux":
+        raise SlobError("storage that can be cut off needs Linux")
     for folder in (backing, mountpoint):
         try:
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -211,6 +211,12 @@ def test_confinement_ends_with_its_block():
     assert os.sched_getaffinity(0) == before
 
 
+def test_elsewhere_than_on_linux_no_server_is_run(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(SlobError, match=r"^slob runs servers on Linux only; name a server of yours by its URL$"):
+        check_cpus("0")
+
+
 def test_meminfo_counts_reserved_huge_pages_as_taken():
     text = "MemTotal: 8 kB\nHugePages_Total:     950\nHugePages_Free:      658\nHugePages_Rsvd:      496\n"
     assert parse_available(text) == 162
