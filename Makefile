@@ -5,7 +5,7 @@ export VENV
 # Compiled modules are kept, whatever the environment says: a test that starts `slob` would compile all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check unit unit-pythons lint format coverage docs pictures faults mutants matrix test-systems walk long thorough nightly fuzz bench clean
+.PHONY: install demo test check unit unit-pythons lint format coverage docs pictures faults mutants matrix test-systems packages deb walk long thorough nightly fuzz bench clean
 
 install: $(VENV)/.installed
 
@@ -69,13 +69,22 @@ matrix: $(VENV)/.ready
 test-systems: $(VENV)/.ready
 	scripts/test-systems
 
+# What is published, checked as its users find it, and the Debian package in minimal Debian systems: needs root.
+packages: $(VENV)/.ready
+	scripts/packages
+	scripts/test-systems --user member --make deb
+
+# A Debian package for this release of Debian, in dist/.
+deb: $(VENV)/.installed
+	scripts/deb
+
 # The fault suite: every row of docs/reliability.md, on real servers.
 faults: $(VENV)/.ready
 	scripts/test-tools
 	scripts/run-tests tests/faults
 
 # What takes too long for each change, one after the other: for every night, and before a release.
-nightly: faults thorough long matrix mutants test-systems
+nightly: faults thorough long matrix mutants packages test-systems
 
 # What the unit tests catch of small changes to the code that computes, by a sample: a quarter of an hour.
 mutants: $(VENV)/.ready

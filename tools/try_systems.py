@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run `make demo` and `make test` from a fresh clone in minimal Debian systems, and print how each ended.
+"""Run `make demo`, `make test` and the like from a fresh clone in minimal Debian systems, and print how each ended.
 
 Usage: scripts/test-systems [--release NAME]... [--user NAME]... [--make TARGET]...
 
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +31,12 @@ ROOT = Path(__file__).parents[1]
 RELEASES = ("bookworm", "trixie")
 USERS = ("guest", "root", "member")
 TARGETS = ("demo", "test")
+# After `make deb`: who uses the package ("": who has made it), and how.
+PACKAGED = (
+    ("install", "root", "PATH=$PATH:/usr/sbin:/sbin dpkg --install dist/*.deb"),
+    ("slob-demo", "", "cd && test -s /usr/share/man/man1/slob-run.1.gz && slob demo"),
+    ("purge", "root", "PATH=$PATH:/usr/sbin:/sbin dpkg --purge openslob && test ! -e /opt/openslob"),
+)
 LOGS = CACHE / "systems"
 # What is not at its end by then never ends.
 LIMIT_S = 3 * 3600.0
@@ -105,13 +111,19 @@ def _try_all(debian: MinimalDebian, release: str, asked: argparse.Namespace) -> 
             debian.add_user(user)
         clone = debian.clone(ROOT, user)
         for target in asked.make or TARGETS:
-            log = LOGS / f"{release}-{user}-{target}.log"
-            print(f"{time.strftime('%H:%M:%S')} {release} {user}: make {target} > {log}", flush=True)
-            start = time.monotonic()
-            code = debian.run(user, clone, ["make", target], log, LIMIT_S)
-            outcome = Outcome(f"{release} {user} {target}", code, (time.monotonic() - start) / 60)
-            outcome.read(log.read_text(encoding="utf-8", errors="replace").splitlines())
-            yield outcome
+            yield _try(debian, f"{release} {user} {target}", user, clone, ["make", target])
+            for name, by, command in PACKAGED if target == "deb" else ():
+                yield _try(debian, f"{release} {user} {name}", by or user, clone, ["sh", "-c", command])
+
+
+def _try(debian: MinimalDebian, name: str, user: str, folder: str, command: Sequence[str]) -> Outcome:
+    log = LOGS / f"{name.replace(' ', '-')}.log"
+    print(f"{time.strftime('%H:%M:%S')} {name}: {command[-1]} > {log}", flush=True)
+    start = time.monotonic()
+    code = debian.run(user, folder, command, log, LIMIT_S)
+    outcome = Outcome(name, code, (time.monotonic() - start) / 60)
+    outcome.read(log.read_text(encoding="utf-8", errors="replace").splitlines())
+    return outcome
 
 
 def _print(outcomes: Iterable[Outcome]) -> None:
