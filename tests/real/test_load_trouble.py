@@ -84,7 +84,7 @@ def test_a_session_killed_in_the_server_fails_the_load_in_one_line(target):
                 "AND pid <> pg_backend_pid() AND query LIKE '%COPY %'"
             )
 
-    # The word of whoever sees it first: the server terminates, libpq's connection or psycopg's socket is closed.
+    # Whoever sees it first says so: the server (terminating), libpq (closed the connection), psycopg (socket closed).
     with pytest.raises(SlobError, match=r"the load failed: .*(terminat|closed)") as caught:
         target.load(LARGE, progress=kill)
     assert "\n" not in str(caught.value)

@@ -37,6 +37,16 @@ _LEAST_STALL_MS = 5.0
 _STUCK_MS = 900.0
 # Requests that take so many times as long, and so much longer, take longer.
 _LONGER, _LEAST_LONGER_MS = 1.5, 0.02
+# What shows how long a sync of the log takes, the most exact first.
+_SYNCS = {
+    "log.sync_each_ms": "a sync of the log took",
+    "log.between_ms": "sessions waited for the log, and its syncs came every",
+    "device.write_each_ms": "a write of the device took",
+}
+# Where less than this part of the device's requests are writes, sessions wait for others.
+_LEAST_WRITES = 0.05
+# Of what others use more of the CPU, less than this part is that of niced programs, if these are not it.
+_FEW_NICED = 0.2
 # Others' requests, and how long the device's take, rise together from this correlation on.
 _TOGETHER = 0.5
 # Pages go to the log whole when they first change after a checkpoint began.
@@ -128,9 +138,14 @@ def _say_quota(look: TraceStretch) -> str:
 
 
 def _may_be_quota(look: TraceStretch) -> bool:
-    """Return whether a quota would look the same as others who take the CPU: all is in use, and nobody sees quotas."""
+    """Return whether a quota would look the same as others who take the CPU: all is in use, and nobody sees quotas.
+
+    What a quota leaves is taken by programs that had next to nothing before beside a busy server: by niced ones. Others
+    that want the CPU have their share of it, quota or not.
+    """
     busy = look.usual("cpus.busy") >= _BUSY * look.usual("cpus.all")
-    return bool(busy) and not look.is_known("cgroup.cpu_throttled")
+    more, niced = (look.high(name) - look.usual(name) for name in ("others.cpu", "host.nice"))
+    return bool(busy) and not look.is_known("cgroup.cpu_throttled") and not niced < _FEW_NICED * more
 
 
 def find_io_cap(look: TraceStretch) -> Evidence | None:
@@ -180,12 +195,13 @@ def _find_longer(look: TraceStretch) -> Evidence | None:
     """
     if look.answer is ProbeAnswer.LATENCY:
         return None
-    syncs = look.first_known("log.sync_each_ms", "device.write_each_ms")
+    syncs = look.first_known(*_SYNCS)
     # Where reads take no longer, sessions that wait for data wait for writes, which the server does not time.
     waits_for_data = look.share_of(_IO[0]) > look.share_of(_IO[1])
     unread = waits_for_data and not look.rises(_read_each(look), _LEAST_LONGER_MS, _LONGER)
-    written = _IO if unread else _IO[1:]
-    ways = (("read", _read_each(look), _IO[:1]), ("write", syncs, written), ("write", "device.write_each_ms", _IO))
+    writes, log = _IO[: _writes_matter(look)], _waits_for_log(look, syncs)
+    written, all_io = (*writes[:unread], *log), (*writes, *log)
+    ways = (("read", _read_each(look), _IO[:1]), ("write", syncs, written), ("write", "device.write_each_ms", all_io))
     slower = [(way, look.share_of(*kinds)) for way, each, kinds in ways if look.rises(each, _LEAST_LONGER_MS, _LONGER)]
     if slower and slower[0][0] == "read":
         # Sessions that wait for data do so for reads then, and not for the device's writes.
@@ -358,8 +374,15 @@ def find_slow_writes(look: TraceStretch) -> Evidence | None:
     each = "device.write_each_ms"
     if look.rises(_read_each(look), _LEAST_LONGER_MS, _LONGER) or not look.rises(each, _LEAST_LONGER_MS, _LONGER):
         return None
+    if not _writes_matter(look):
+        return None
     text = f"a write of the device took {_ms(look.high(each))} instead of {_ms(look.usual(each))}"
     return Evidence(text, look.share_of("data_io"), Strength.SYMPTOM)
+
+
+def _writes_matter(look: TraceStretch) -> bool:
+    """Return whether the device wrote enough for sessions that wait for data to have waited for that."""
+    return bool(look.usual("device.writes") >= _LEAST_WRITES * look.usual("device.requests"))
 
 
 def _beside(look: TraceStretch, name: str, device: str) -> str:
@@ -372,13 +395,26 @@ def _beside(look: TraceStretch, name: str, device: str) -> str:
 
 
 def find_slow_log_sync(look: TraceStretch) -> Evidence | None:
-    """Return the evidence that forcing the log to storage took longer: by the server's clock, or by the device's."""
-    each = look.first_known("log.sync_each_ms", "device.write_each_ms")
+    """Return the evidence that forcing the log to storage took longer: by the server's clock, or by what waited for it.
+
+    Where the server does not time it, commits that waited for it longer show that; else the device's writes.
+    """
+    each = look.first_known(*_SYNCS)
     if not look.rises(each, _LEAST_LONGER_MS, _LONGER):
         return None
-    what = "a write of the device" if _whose(each) == "device" else "a sync of the log"
-    text = f"{what} took {_ms(look.high(each))} instead of {_ms(look.usual(each))}"
-    return Evidence(text + _beside(look, each, "device.write_each_ms"), look.share_of("log"), Strength.SYMPTOM)
+    text = f"{_SYNCS[each]} {_ms(look.high(each))} instead of {_ms(look.usual(each))}"
+    share = look.share_of(*_waits_for_log(look, each))
+    return Evidence(text + _beside(look, each, "device.write_each_ms"), share, Strength.SYMPTOM)
+
+
+def _waits_for_log(look: TraceStretch, syncs: str) -> tuple[str, ...]:
+    """Return the kinds of time in which sessions wait for the log.
+
+    A server that does not time its syncs has waits without a name besides: who needs a free page waits until others are
+    written, and these until the log is.
+    """
+    untimed = syncs == "log.between_ms" and look.is_known("sessions.unnamed")
+    return ("log", "unnamed") if untimed else ("log",)
 
 
 def find_others_on_cpu(look: TraceStretch) -> Evidence | None:

@@ -42,6 +42,7 @@ def slow_steps(trace: Trace) -> tuple[Steps, Array]:
     usual = usual_course(ops, 75)
     least = np.maximum(LEAST_DROP * usual, np.minimum(SURE_DROP * usual, NOISES * noise(ops)))
     slow = known & (ops < usual - least)
+    longer = _take_longer(trace, ops)
     for name in ("latency.p50_us", "latency.p99_us"):
         latency = np.log(np.where(trace.get(name) > 0, trace.get(name), np.nan))
         if np.isfinite(latency).sum() >= LEAST_STEPS:
@@ -49,8 +50,18 @@ def slow_steps(trace: Trace) -> tuple[Steps, Array]:
             rise = np.log(LEAST_RISE if name.endswith("p50_us") else LEAST_RISE**2)
             with np.errstate(invalid="ignore"):
                 far = latency > usual_course(latency, 25) + np.maximum(rise, NOISES * noise(latency))
-            slow |= far & (ops < usual - noise(ops)) if name.endswith("p99_us") else far
+            slow |= far & (ops < usual - noise(ops)) if name.endswith("p99_us") else far & longer
     return slow, usual
+
+
+def _take_longer(trace: Trace, ops: Array) -> Steps:
+    """Return in which steps an operation took longer than usual in the mean, or may have.
+
+    Where a few wait for long and the rest find the CPU free, the median falls while the mean rises.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(ops > 0, trace.get("sessions.busy") / ops, np.nan)
+        return ~(each <= usual_course(each, 25) + noise(each))
 
 
 def usual_course(values: Array, percentile: float) -> Array:

@@ -28,6 +28,7 @@ LEAST_LONGER = 2.0
 _CPU = "host.cpu_"
 # The counters of the operating system by series; those of other sources have the names that they were recorded by.
 _OF_HOST = {
+    "host.nice": "host.cpu_nice_s",
     "host.steal": "host.cpu_steal_s",
     "host.iowait": "host.cpu_iowait_s",
     "server.cpu": "server.server_cpu_s",
@@ -129,7 +130,8 @@ class Trace:
     ``sessions.busy``         sessions that were inside operations
     ``latency.p50_us``        service time of the operations of the step, all kinds; also ``p99_us``, ``max_us``
     ``engine.FIELD``          the fields of `EngineDelta.amounts`, per second
-    ``host.busy``             CPUs that were busy with anything; also ``host.steal``, ``host.iowait``; of ``host.cores``
+    ``host.busy``             CPUs that were busy with anything; also ``host.nice`` (by programs that give way to
+                              others), ``host.steal``, ``host.iowait``; of ``host.cores``
     ``server.cpu``            CPUs that the server used; of ``server.cores``, which it may run on
     ``server.runqueue``       threads of the server that were ready to run and waited for a CPU
     ``server.cpus_busy``      of the CPUs that the server may run on, those that were busy with anything

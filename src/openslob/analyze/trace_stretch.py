@@ -208,6 +208,8 @@ def with_means(trace: Trace) -> dict[str, Array]:
 
     ``sessions.KIND`` are sessions in a kind of time: ``data_io``, ``log``, ``lock``, ``cpu`` (running, or waiting for a
     CPU), ``queue`` (threads that wait for one), and ``active``, all of them. ``server.reads`` are the server's own.
+    ``unnamed``: what samples show as running is more than the server's threads ran and waited for a CPU. In the time in
+    which somebody waited for the log, syncs of it began ``log.between_ms`` apart: none took longer, in the mean.
     ``cpus.busy`` of ``cpus.all`` are the CPUs that the server may run on: those of the host unless it is restricted.
     """
     get = trace.get
@@ -225,6 +227,7 @@ def with_means(trace: Trace) -> dict[str, Array]:
             "device.read_each_ms": get("device.read_ms") / get("device.reads"),
             "device.write_each_ms": get("device.write_ms") / get("device.writes"),
             "log.sync_each_ms": get("engine.log_sync_time_us") / get("engine.log_syncs") / 1e3,
+            "log.between_ms": np.minimum(get("waits.log"), 1.0) / get("engine.log_syncs") * 1e3,
             "engine.read_each_ms": get("engine.read_time_us") / get("engine.read_requests") / 1e3,
         }
 
@@ -274,6 +277,7 @@ def _sessions(trace: Trace) -> dict[str, Array]:
         "sessions.active": _first([get("sessions.busy"), sampled]),
         "sessions.queue": get("server.runqueue"),
         "sessions.cpu": events.get("cpu", unknown),
+        "sessions.unnamed": np.maximum(events.get("cpu", unknown) - get("server.cpu") - get("server.runqueue"), 0.0),
         "sessions.lock": events.get("lock", unknown),
         "sessions.data_io": _first(
             [events.get("data_io", unknown), get("engine.read_time_us") * 1e-6, get("device.read_ms") * 1e-3]

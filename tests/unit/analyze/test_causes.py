@@ -205,9 +205,48 @@ def test_three_causes_are_named_where_none_is_clearly_more():
 
 
 def test_higher_latency_at_a_given_rate_is_an_episode_too():
-    late = {"latency.p50_us": 9000.0, "device.read_ms": 90_000.0, "device.reads": 4000.0, "device.read_bytes": 32e6}
+    late = {
+        "latency.p50_us": 9000.0,
+        "sessions.busy": 8.8,
+        "waits.data_io": 6.3,
+        "device.read_ms": 90_000.0,
+        "device.reads": 4000.0,
+        "device.read_bytes": 32e6,
+    }
     found = only(course(late, **{"latency.p50_us": 800.0}))
     assert (found.cause, found.lost_ops) == ("either I/O cap or slow reads", pytest.approx(0, abs=200))
+
+
+def test_a_higher_median_is_no_episode_where_operations_take_no_longer_in_the_mean():
+    """The CPU is free for those few that need not wait: in most of this load the median is low, and the mean high."""
+    trace = course({"ops": 300.0, "latency.p50_us": 300.0, "waits.lock": 7.0, "waits.cpu": 0.5}, slice(20, 60), noise=0)
+    assert (slow_steps(trace)[0] == (np.arange(SECONDS) >= 20)).all() or not slow_steps(trace)[0].any()
+    assert max(episodes(trace, search(trace)), key=lambda each: each.lost_ops).begin_s == 20
+
+
+def test_syncs_that_are_not_timed_take_at_most_as_long_as_they_are_apart():
+    """Who waits for a page to be written, and that for the log, is in no wait of the server: nor runs it."""
+    slow = {"ops": 300.0, "commits": 300.0, "engine.log_syncs": 50.0, "waits.log": 2.5, "waits.cpu": 5.4,
+            "waits.data_io": 0.1, "server.cpu": 0.3, "host.busy": 0.5}  # fmt: skip
+    usual = {"commits": 1000.0, "engine.log_syncs": 800.0, "waits.log": 2.5, "waits.cpu": 3.0, "waits.data_io": 2.5}
+    trace = course(slow, **usual)
+    untimed = {name: each for name, each in trace.series.items() if name != "engine.log_sync_time_us"}
+    found = only(replace(trace, series=untimed))
+    assert found.cause == "either I/O cap or log sync"
+    assert "sessions waited for the log, and its syncs came every 20 ms instead of 1.2" in found.evidence
+    # Who seems to run and has a CPU, or waits for one, does not wait for the log.
+    running = course(slow | {"server.cpu": 1.9, "server.runqueue": 3.6, "host.busy": 2.0}, **usual)
+    untimed = {name: each for name, each in running.series.items() if name != "engine.log_sync_time_us"}
+    assert "log sync" not in only(replace(running, series=untimed)).cause
+
+
+def test_few_writes_that_take_longer_hold_no_reader_back():
+    late = {"ops": 600.0, "device.write_ms": 70.0, "waits.data_io": 6.5, "waits.cpu": 1.0}
+    assert only(course(late, **{"device.writes": 10.0, "device.write_ms": 10.0})).cause is Cause.UNKNOWN
+    assert (
+        "slow writes"
+        in only(course(late | {"device.write_ms": 7e3}, **{"device.write_ms": 1e3, "device.writes": 1e3})).cause
+    )
 
 
 def test_a_load_that_mostly_rests_has_no_usual_throughput_to_lose():
@@ -241,6 +280,10 @@ def test_on_a_busy_host_a_quota_that_can_not_be_read_looks_like_others():
     assert only(hogged).cause is Cause.OTHERS_CPU
     hidden = Trace(0, 1.0, {name: each for name, each in hogged.series.items() if name != "cgroup.cpu_throttled"})
     assert only(hidden).cause == "either CPU quota or CPU taken by others"
+    niced = {name: np.where(np.arange(SECONDS) // 3 == 10, high, 0.0) for name, high in (("none", 0.0), ("all", 1.0))}
+    # Niced programs take what a quota leaves; others had their share before it.
+    assert only(replace(hidden, series=hidden.series | {"host.nice": niced["all"]})).cause.startswith("either")
+    assert only(replace(hidden, series=hidden.series | {"host.nice": niced["none"]})).cause is Cause.OTHERS_CPU
 
 
 def test_the_course_of_an_old_record_does_not_say_whether_the_server_waited_for_a_cpu():

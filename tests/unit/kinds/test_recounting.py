@@ -127,6 +127,7 @@ def test_of_a_thinned_record_readings_and_intervals_need_not_meet(tmp_path: Path
         ("postgresql", PostgresCounting(True, 8192)),
         ("postgresql", PostgresCounting(False, 16384, whole_server=True)),
         ("mariadb", MysqlCounting(whole_server=True)),
+        ("mysql", MysqlCounting()),
         ("oracle", OracleCounting({"sql": "why"}, True, False)),
         ("mariadb", ClusterCounting([MysqlCounting(), MysqlCounting()], ["a", "b"])),
     ],

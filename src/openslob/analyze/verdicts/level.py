@@ -53,7 +53,7 @@ def sustained(found: CapSearch, unit: str, *, is_own: bool = True) -> Verdict:
     if found.cap is not None:
         why = f"{cap_in_words(found.cap)} was in force all the time: the level is that of the cap."
         return holds(NAME, why, **figures)
-    why = f"No cap came into force within {_time(found.seconds, 0)}. A bucket that lasts longer would not have shown."
+    why = f"No cap was found within {_time(found.seconds, 0)}. A bucket that lasts longer would not have shown."
     return holds(NAME, why, **figures)
 
 

@@ -114,9 +114,10 @@ def workloads(engine: str) -> Sequence[str]:
 def counting(engine: str, facts: object) -> Counting | None:
     """Return what takes differences of an engine's readings again, by what a record keeps of it.
 
-    It is None if no installed engine does. SlobError if these can't be such facts.
+    ``engine`` is the name in the record: that of a scheme, of which one engine may serve several. It is None if no
+    installed engine does. SlobError if these can't be such facts.
     """
-    entry = _engines().get(engine)
+    entry = _load(engine) if engine in find_entry_points() else None
     if not isinstance(facts, Mapping) or "parts" not in facts:
         return entry.recounting(facts) if entry else None
     parts, targets = facts["parts"], facts.get("targets")

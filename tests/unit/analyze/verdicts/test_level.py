@@ -32,7 +32,7 @@ def verdict(name, cap=None, why=""):
 @table(
     ("cap", "outcome", "says"),
     [
-        (None, Holds.HOLDS, "No cap came into force within 60 s. A bucket that lasts longer would not have shown."),
+        (None, Holds.HOLDS, "No cap was found within 60 s. A bucket that lasts longer would not have shown."),
         (ALWAYS, Holds.HOLDS, "A cap of 3,000 IOPS (23.4 MB/s) on reads was in force all the time"),
         (CAP, Holds.FAILS, "Burst: 2,000 ops/s for the first 12.4 s, then 250 ops/s under a cap of 3,000 IOPS or 23"),
         (READ, Holds.FAILS, "then 250 ops/s under a cap of 3,000 IOPS (23.4 MB/s) on reads. "),
