@@ -6,7 +6,7 @@ sides take the runs by turns. Each gate is asked with equal sides, and with a B 
 
 Two gates are asked, in the product's own code: `slob ab --until-decided`, with as many pairs as its time has room for,
 and `slob compare --fail-if 'ops_per_s < -10%'`, with as many runs on each side as it advises from six equal runs, and
-with the ROUNDS of the workflow that the documentation has. What is undecided is neither called worse nor found.
+with the rounds of the workflow that the documentation has. What is undecided is neither called worse nor found.
 
     .venv/bin/python bench/gate.py [--quick] [--series 2000] [--seed 1] [--seconds-for 600] [--runs aa.jsonl …]
 """
@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Any record: a comparison looks at its rate alone.
 MEASURED = ROOT / "tests" / "fixtures" / "records" / "v4" / "measured"
 FIGURE, CONDITION = "ops_per_s", "ops_per_s < -10%"
-WORKFLOW = ROOT / "docs" / "ci" / "openslob.yml"
+ACTION = ROOT / "action.yml"
 # Equal runs whose spread says how many are needed.
 PILOT, FEWEST, MOST = 6, 5, 40
 # Besides as many as there is room for: pairs of longer runs.
@@ -94,8 +94,8 @@ def main() -> None:
 
 
 def _workflow_rounds() -> int:
-    """Return how many runs of each side the workflow makes."""
-    return int(re.findall(r"^ +ROUNDS: (\d+)", WORKFLOW.read_text(encoding="utf-8"), re.MULTILINE)[0])
+    """Return how many runs of each side the workflow makes: as many as the action by itself."""
+    return int(re.findall(r"^  rounds: .*default: \"(\d+)\"", ACTION.read_text(encoding="utf-8"), re.MULTILINE)[0])
 
 
 def _print(what: str, both: Sequence[Outcomes], bars: bool) -> None:

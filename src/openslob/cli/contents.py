@@ -26,7 +26,7 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
         "endure": "for hours and days",
         "watch": "a server, by the second",
         "raw": "storage alone",
-        "config": "settings in use",
+        "kubernetes": "a command as a job",
         "drop": "remove the test data",
     },
     "LOOK": {
@@ -39,6 +39,7 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
         "history": "a server over time",
         "export": "for other programs",
         "awr": "AWR, Statspack reports",
+        "config": "settings in use",
     },
     "COMPARE": {
         "ab": "two sides until decided",

@@ -34,7 +34,7 @@ _MORE = (
     "          slob --help-all       each command in a sentence, topics of slob help",
 )
 # The first column of the list of commands, and the command and what it is for in each of the two others.
-_HEADING, _NAME, _LEFT = 10, 10, 26
+_HEADING, _NAME, _LEFT = 10, 11, 25
 
 
 def path_of(ctx: Any) -> str:  # noqa: ANN401 - typer's own

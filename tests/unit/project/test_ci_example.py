@@ -1,4 +1,4 @@
-"""The workflow to copy: it is YAML, every command of it is understood, and nothing in it is of another host.
+"""The workflow to copy and the action that it uses: every command is understood, and nothing is of another host.
 
 tests/real/test_ci_workflow.py runs it.
 """
@@ -17,7 +17,12 @@ from openslob.cli import app
 yaml = pytest.importorskip("yaml")
 CI = ROOT / "docs" / "ci"
 (JOB,) = yaml.safe_load((CI / "openslob.yml").read_text())["jobs"].values()
-SCRIPT = "\n".join(step.get("run", "") for step in JOB["steps"])
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+STEPS = ACTION["runs"]["steps"]
+SCRIPT = "\n".join(step.get("run", "") for step in STEPS)
+INPUTS = {name: str(each["default"]) for name, each in ACTION["inputs"].items()}
+# What the first step makes of them.
+VARIABLES = {"SIDES": "base head", "AGAINST": "base head", "THRESHOLDS": INPUTS["thresholds"]}
 COMMANDS = re.findall(r"\bslob ([a-z][^;|>\n]*)", SCRIPT)
 
 
@@ -28,13 +33,15 @@ def words_of(array):
 
 
 def test_there_are_the_commands_of_a_gate():
-    assert all("uses" in step or "run" in step for step in JOB["steps"])
+    assert all("uses" in step or step["shell"] == "bash" for step in STEPS)
     assert {each.split()[0] for each in COMMANDS} == {"server", "load", "run", "compare", "report"}
 
 
 def test_no_figure_comes_from_another_job():
-    assert not [step for step in JOB["steps"] if "cache" in step.get("uses", "")]
-    assert "baseline" not in SCRIPT
+    assert not [step for step in (*JOB["steps"], *STEPS) if "cache" in step.get("uses", "")]
+    (given,) = (step["with"] for step in JOB["steps"] if step["uses"].startswith("./"))
+    assert set(given) == {"rounds"}
+    assert INPUTS["baseline"] == ""
 
 
 def test_what_the_page_allows_to_differ_is_what_the_tutorial_changes():
@@ -49,7 +56,7 @@ def test_a_command_is_understood(line):
     for word in shlex.split(line):
         array = re.fullmatch(r"\$\{(\w+)\[@\]\}", word)
         variable = re.fullmatch(r"\$([A-Z]\w*)", word)
-        words += words_of(array[1]) if array else [str(JOB["env"][variable[1]])] if variable else [word]
+        words += words_of(array[1]) if array else VARIABLES[variable[1]].split() if variable else [word]
     command = typer.main.get_command(app)
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
