@@ -16,7 +16,8 @@ from peers import pgbench
 BLOCK = 8192
 SIZE_MB = 64
 SESSIONS = (1, 4, 8)
-BARS = {None: Bar(0.25), "local:2": Bar(0.8)}
+# A driver has one session at least.
+SHAPES = ((None, SESSIONS, Bar(0.25)), ("local:2", SESSIONS[1:], Bar(0.8)))
 LOAD = {"schemas": 1, "scale": f"{SIZE_MB}M", "work_unit": 1, "mode": "lio", "warmup": 0.5}
 
 
@@ -25,9 +26,9 @@ def main() -> None:
     args = parse(parser(__doc__, seconds=8, rounds=5))
     with bench("client-loop", cache_bytes=2 * SIZE_MB * MIB) as target:
         target.load(Workload.model_validate(LOAD))
-        for drivers, bar in BARS.items():
+        for drivers, counts, bar in SHAPES:
             print_heading(f"client loop, cached, WORK_UNIT=1, drivers: {drivers or 'one'}", pairs=True)
-            for sessions in SESSIONS:
+            for sessions in counts:
                 measure(target, drivers, sessions, args.seconds, args.rounds, bar)
 
 

@@ -41,9 +41,9 @@ class DriftError(Exception):
 class UntimedNames(PostgresNames):
     """The same tables, with another name for the procedure."""
 
-    def procedure(self, number: int) -> sql.Identifier:
+    def procedure(self, number: int, part: int = 0) -> sql.Identifier:
         """Return the name of the work loop without timing."""
-        return sql.Identifier(self.schema, f"slice_{number}_untimed")
+        return sql.Identifier(self.schema, f"slice_{number}_{part}_untimed" if part else f"slice_{number}_untimed")
 
 
 def without_timing(text: str) -> str:

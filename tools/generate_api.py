@@ -27,7 +27,7 @@ _HEAD = '''"""The parameters of loads, runs and sweeps as types, made by tools/g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 '''
 
@@ -60,8 +60,8 @@ def _server_parameters() -> Iterator[str]:
 def type_of(parameter: Parameter) -> str:
     """Return the type of a parameter's values; texts are allowed where flags take a unit."""
     field = Workload.model_fields[parameter.name]
-    if parameter.is_switch:
-        return "bool"
+    if parameter.is_switch or parameter.is_repeated:
+        return "bool" if parameter.is_switch else "str | Mapping[str, Mapping[str, object]]"
     if isinstance(field.default, Extent):
         return "int | str"
     if isinstance(field.default, Access):

@@ -107,6 +107,10 @@ lacks a function that each version of it has, or says different versions in diff
 caution before the figures that names the reason. It is refused only if it lacks what the method needs, or answers no
 query of its catalogs.
 
+A server that can't run the work loop, for example since it has no procedures, is measured by
+[the client loop](client-loop.md): without `--loop client`, `slob check` and `slob run` offer that in the line that says
+why they refuse. `slob load` needs no procedure.
+
 Where blocks are in a service of storage, no read of the engine is known to be one of a device. The verdict
 `reads_reached_device` and the figures of the device are then unknown with that reason.
 
@@ -245,8 +249,9 @@ def _flavour_row(row: Flavour) -> str:
         meaning = ["–", "–", "–", f"**refused**: {row.refused}"]
     else:
         reads = "of no device" if row.no_device else "of a device, or of the page cache"
-        besides = [row.meaning, row.settings and f"settings of the server are changed in the {row.settings}"]
-        meaning = [reads, row.placement, row.lock, "; ".join(filter(None, besides)) or "–"]
+        by_client = row.no_loop and f"**only by `--loop client`**: the work loop can't run there, since {row.no_loop}"
+        besides = [by_client, row.meaning, row.settings and f"settings of the server are changed in the {row.settings}"]
+        meaning = [reads, row.placement or "–", row.lock, "; ".join(filter(None, besides)) or "–"]
     source = f"[source]({row.source})" if row.source.startswith("https://") else row.source or "the tests' servers"
     return _row(row.product.replace("{family}", "MySQL, MariaDB"), signs, *meaning, source)
 

@@ -54,7 +54,6 @@ REASONS: Mapping[str, str] = {
     "kinds/recounting.py": "the engine's readings and intervals; checked_runs.py compares records",
     "kinds/run/closing.py": "the readings after a load of whose end one hears late; samplers.py has all others",
     "kinds/run/ending.py": "when sessions are overdue and how they are ended; session_pool.py has their work",
-    "kinds/run/live/so_far.py": "the verdicts; run_view.py has the figures",
     "kinds/storage/orion/files.py": "the files' format; execute.py measures",
     "kinds/storage/orion/protect.py": "whether a device may be written to; execute.py measures",
 }

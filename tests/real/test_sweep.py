@@ -181,3 +181,28 @@ def test_block_sizes_each_on_a_server_of_its_own(make_server, tmp_path):
     target = registry.find("swept-blocks").status()
     assert (target.state, target.spec.block_size) == ("running", 16384)
     assert registry.resolve("swept-blocks")[0].data.state().spec.scale_blocks == (8 << 20) // 16384
+
+
+def test_the_ready_sweep_of_both_loops_sets_them_side_by_side(server, make_server, tmp_path):
+    """On PostgreSQL and on MariaDB: a table of the server's loop against the client's, at each session count."""
+    maria = make_server(name="loops", engine="mariadb", cache_bytes=48 << 20)
+    for target in ("swept", "loops"):
+        results = tmp_path / target
+        short = ["--ready", "loop", "--sessions", "1,2", "--scale", "8M", "--scan-table-sz", "64K", "--warmup", "0"]
+        asked = ["--target", target, "--results", str(results), *short, "--run-time", "1", "--repeats", "1"]
+        done = slob("sweep", *asked)
+        assert done.returncode == 0, done.stderr + done.stdout
+        path, record = only_sweep(results)
+        assert {(point.values["loop"], point.values["sessions"]) for point in record.points} == {
+            (loop, sessions) for loop in ("server", "client") for sessions in (1, 2)
+        }
+        assert {point.state for point in record.points} == {PointState.DONE}
+        heading, table = done.stdout.splitlines()[0], done.stdout.split("sessions ")[-1].splitlines()
+        assert "loop × sessions" in heading
+        assert table[0].split("CPU")[0].split() == ["loop", "client", "loop", "server"]
+        assert [row.split()[0] for row in table[1:3]] == ["1", "2"]
+        for point in record.points:
+            run = load(path / point.run)
+            assert run.spec["loop"] == point.values["loop"]
+            assert run.value("ops_total") > 0
+    maria.destroy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,15 +12,34 @@ from openslob.analyze.trace import Trace
 from openslob.analyze.trace_stretch import unevenness_of
 from openslob.analyze.verdict_registry import RULES_FACT, RULES_VERSION
 from openslob.analyze.verdicts import judge, judge_observed
+from openslob.analyze.verdicts.validity import mix_of
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
-from openslob.core.measurement import WAIT_LATENCY, CapSearch, Instance, Measurement, ObjectIo, Observed
+from openslob.core.measurement import (
+    WAIT_LATENCY,
+    CapSearch,
+    ClassTimes,
+    Instance,
+    Measurement,
+    ObjectIo,
+    Observed,
+)
 from openslob.core.method import OpKind
 from openslob.core.units import NANOS
 from openslob.metrics import summary
 from openslob.metrics.quantity import ENGINE_SPAN, Quantity, host, why_no_cpu, window_differences_pct
 from openslob.metrics.waits import histogram_of, top_events
-from openslob.record.model import MOST_EPISODES, EpisodeRow, InstanceRow, RecordKind, RunRecord, Status, WindowRecord
+from openslob.record.model import (
+    MOST_EPISODES,
+    ClassRow,
+    EpisodeRow,
+    InstanceRow,
+    RecordKind,
+    RunRecord,
+    Status,
+    WindowRecord,
+    value_of,
+)
 
 HOST_CPU = "host_cpu_s"
 
@@ -82,6 +101,7 @@ def _of_own_load(measurement: Measurement) -> dict[str, Any]:
         "latency": with_slowest(latency(measurement.latency), measurement),
         "response": latency(measurement.response),
         "instances": tuple(instance_row(measurement, instance) for instance in measurement.instances),
+        "classes": tuple(class_rows(measurement)),
         "verdicts": judge(measurement),
     }
 
@@ -203,6 +223,26 @@ def instance_row(measurement: Measurement, instance: Instance) -> InstanceRow:
         read_requests=instance.engine.read_requests,
         log_bytes=instance.engine.log_bytes,
     )
+
+
+def class_rows(measurement: Measurement) -> Iterator[ClassRow]:
+    """Yield what each class of sessions did; nothing without classes."""
+    if not measurement.workload.classes:
+        return
+    has_rate = value_of(summary(measurement), "ops_per_s") is not None
+    for part, sessions in measurement.parts:
+        counts = sum((session.counts for session in sessions), SliceCounts())
+        times = measurement.classes.get(part.name, ClassTimes())
+        yield ClassRow(
+            name=part.name,
+            sessions=len(sessions),
+            **asdict(counts),
+            off_ops=mix_of(part, sessions).off_ops,
+            ops_per_s=counts.ops / measurement.window.load_seconds if has_rate else None,
+            target_ops_per_s=part.workload.ops_per_s_wanted(measurement.block_size),
+            latency=latency(times.latency),
+            response=latency(times.response),
+        )
 
 
 def _object_io(io: ObjectIo, block_size: int) -> Mapping[str, float | None]:

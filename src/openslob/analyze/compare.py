@@ -26,6 +26,7 @@ from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
 from openslob.core.histogram import step_of
 from openslob.core.measurement import classify_wait
+from openslob.core.session_classes import split_kind
 from openslob.core.units import Price
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
@@ -46,6 +47,9 @@ LATENCY_FIGURES = tuple(
     for statistic in ("mean", "p50", "p90", "p99", "p999")
 )
 FIGURES = (*(name for name in METRICS if name not in _NO_RESULTS), *LATENCY_FIGURES)
+
+# The only metric that a class of sessions has, beside its latencies.
+RATE_OF_CLASS = "ops_per_s"
 
 _PLANS = "engine.plans."
 # Facts of the engine that come from the load of a run.
@@ -142,7 +146,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same point in A and in B, with the difference in every figure of `FIGURES` that either has.
+    """The same point in A and in B, with the difference in every figure of `FIGURES`, and of classes, that either has.
 
     ``time`` is what the difference in the time per operation consists of; None where that is not known.
     """
@@ -187,19 +191,26 @@ class Comparison:
 
 
 def is_figure(name: str) -> bool:
-    """Return whether a figure can be compared: a metric, or a latency such as ``select_p99_us`` or ``op_p99_us``."""
-    return name in FIGURES or bool(_LATENCY.fullmatch(name))
+    """Return whether a figure can be compared: a metric, or a latency such as ``select_p99_us`` or ``op_p99_us``.
+
+    A class of sessions has latencies and a rate: ``readers/select_p99_us``, ``readers/ops_per_s``.
+    """
+    of_class, base = split_kind(name)
+    is_known = base == RATE_OF_CLASS if of_class else base in FIGURES
+    return is_known or bool(_LATENCY.fullmatch(base))
 
 
 def unit_of(figure: str, point: Point | None = None) -> str:
     """Return the unit of a figure; that of a cost is the currency of a point's price."""
-    unit = METRICS[figure].unit if figure in METRICS else "µs"
+    _, base = split_kind(figure)
+    unit = METRICS[base].unit if base in METRICS else "µs"
     return Price.parse(point.price).currency if unit == CURRENCY and point and point.price else unit
 
 
 def better_of(figure: str) -> Better:
     """Return the direction in which a figure is better."""
-    return METRICS[figure].better if figure in METRICS else Better.LESS
+    _, base = split_kind(figure)
+    return METRICS[base].better if base in METRICS else Better.LESS
 
 
 def compare(
@@ -337,7 +348,7 @@ def _time(a: Point, b: Point, records: Sequence[Mapping[str, RunRecord]]) -> Bre
 def _pair(a: Point, b: Point, names: Sequence[str], like: Point | None, see_pct: float) -> Pair:
     differences = {
         name: _difference(name, a, b, like, see_pct)
-        for name in FIGURES
+        for name in dict.fromkeys((*FIGURES, *a.class_figures, *b.class_figures))
         if a.mean(name) is not None or b.mean(name) is not None
     }
     return Pair(a.sessions, _label(a, names), a, b, differences)
@@ -358,7 +369,7 @@ def _difference(name: str, a: Point, b: Point, like: Point | None, see_pct: floa
 
 def step_of_figure(name: str, *means: float | None) -> float:
     """Return the steps in which a figure comes, as a share of it: percentiles are counted by buckets; 0 for others."""
-    found, known = _LATENCY.fullmatch(name), [mean for mean in means if mean]
+    found, known = _LATENCY.fullmatch(split_kind(name)[1]), [mean for mean in means if mean]
     is_percentile = found is not None and found[3] != "mean"
     return step_of(min(known)) if is_percentile and known else 0.0
 

@@ -50,8 +50,9 @@ def expected_hit_pct(
     """
     if cache_bytes is None:
         return Quantity.missing("the size of the cache is not known")
-    if load.block_path is BlockPath.LOCAL or caches > 1:
-        return Quantity.missing("the sessions do not share one cache")
+    if load.classes or load.block_path is BlockPath.LOCAL or caches > 1:
+        several = "classes of sessions visit blocks in several ways"
+        return Quantity.missing(several if load.classes else "the sessions do not share one cache")
     if load.scan_pct and load.update_pct < 100:
         return Quantity.missing("scans go through the cache, too")
     if load.has_hotspot or load.hot_schema_frequency:

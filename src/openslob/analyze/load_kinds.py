@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openslob.core.access import AccessKind
-from openslob.core.workload import Loop
+from openslob.core.workload import CLASSES, Loop, Workload
 from openslob.metrics import CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
 
@@ -46,8 +46,25 @@ def load_kind(record: RunRecord) -> LoadKind:
 
 
 def is_paced(record: RunRecord) -> bool:
-    """Return whether the run was asked for a rate."""
+    """Return whether the run, or a class of its sessions, was asked for a rate."""
+    if record.spec.get(CLASSES):
+        return Workload.model_validate(record.spec).is_paced
     return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
+
+
+def mix_in_words(spec: Mapping[str, Any]) -> str:
+    """Return the mix that a load asks for and the law of skewed keys; with classes of sessions, those of each."""
+    if not spec.get(CLASSES):
+        return f", {_mix_of(spec)}"
+    loads = [(part.name, part.workload.to_record()) for part in Workload.model_validate(spec).parts]
+    return ": " + ", ".join(f"{load['sessions']} {name} with {_mix_of(load, ' and ')}" for name, load in loads)
+
+
+def _mix_of(spec: Mapping[str, Any], between: str = ", ") -> str:
+    access = str(spec.get("access", ""))
+    scans = [f"{spec['scan_pct']} % scans"] if spec.get("scan_pct") else []
+    law = [access] if access.startswith(AccessKind.ZIPF) else []
+    return between.join([f"{spec.get('update_pct')} % updates", *scans, *law])
 
 
 def is_client_loop(record: RunRecord) -> bool:
@@ -65,23 +82,15 @@ def _sessions(record: RunRecord) -> int:
     return int(spec.get("sessions") or spec.get("schemas", 1) * spec.get("threads_per_schema", 1))
 
 
-def skew_in_words(record: RunRecord) -> str:
-    """Return, after a comma, the law of the keys of a run; empty where they are not skewed by one."""
-    access = str(record.spec.get("access", ""))
-    return f", {access}" if access.startswith(AccessKind.ZIPF) else ""
-
-
 def _run_parameters(record: RunRecord) -> Mapping[str, Any]:
     """Return what was asked for. Older records are of runs in the loop of the server, with keys that were all alike."""
     return {"loop": Loop.SERVER.value, "access": AccessKind.UNIFORM.value, **record.spec}
 
 
 def _run_in_words(record: RunRecord) -> str:
-    sessions, spec = _sessions(record), record.spec
-    scans = f", {spec['scan_pct']} % scans" if spec.get("scan_pct") else ""
+    sessions = _sessions(record)
     loop = ", client loop" if is_client_loop(record) else ""
-    updates = f"{spec.get('update_pct')} % updates"
-    return f"{sessions} session{'' if sessions == 1 else 's'}, {updates}{scans}{skew_in_words(record)}{loop}"
+    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop}"
 
 
 def _run_figures(record: RunRecord) -> list[str]:

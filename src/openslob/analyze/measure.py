@@ -25,6 +25,7 @@ from openslob.core.histogram import Histogram, bucket_of
 from openslob.core.measurement import (
     DEVICE_COUNTERS,
     EVERY_FIGURE,
+    ClassTimes,
     DeviceIo,
     EngineDelta,
     GroupUse,
@@ -37,6 +38,7 @@ from openslob.core.measurement import (
     Window,
 )
 from openslob.core.method import OpKind
+from openslob.core.session_classes import name_kind
 from openslob.core.units import NANOS
 from openslob.core.workload import Workload, slice_seconds
 from openslob.record.model import REFUSED, RecordKind, RunRecord
@@ -167,6 +169,7 @@ def measure(
         ),
         latency=_histograms(tables.latency, LATENCY, totals, record.latency, at_s),
         response=_histograms(tables.response, RESPONSE, totals, record.response, at_s),
+        classes={part.name: _class_times(part.name, tables, totals, at_s) for part in load.parts if part.name},
         timeline=tuple(_timeline(tables, known, work_ends, load, _MOST_SO_FAR if until else _MOST_POINTS)),
         **facts,
     )
@@ -176,10 +179,13 @@ def _window(tables: RunTables, load: Workload, counted_s: float, warmup_s: float
     """Return the window; of a load that goes on, it is that of the counters."""
     if until:
         return Window(tables.zero_ns, tables.zero_ns + int(counted_s * NANOS), counted_s, 0.0, 0.0, 0.0)
-    sums = tables.sessions.by_number().values()
+    by_number = tables.sessions.by_number()
+    sums = by_number.values()
     begun = any(each.first_op_ns is not None for each in sums)
     # At a given rate, a session may have to wait for its first operation.
-    starts = [at for each in sums if begun and (at := each.begin_ns if load.is_paced else each.first_op_ns) is not None]
+    waiting = {number for part in load.parts if part.workload.is_paced for number in part.numbers}
+    moments = [each.begin_ns if number in waiting else each.first_op_ns for number, each in by_number.items()]
+    starts = [at for at in moments if begun and at is not None]
     begin_ns, end_ns = min(starts, default=0), max((each.end_ns for each in sums), default=0)
     skew_ms = (max(starts) - begin_ns) / 1e6 if starts else 0.0
     return Window(begin_ns, end_ns, counted_s, skew_ms, load.run_time, warmup_s)
@@ -245,11 +251,14 @@ def _numbers(measured: Observed) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def times(what: str, kind: OpKind, histogram: Histogram) -> Iterator[tuple[str, float]]:
-    """Yield the totals of a kind of operation that its buckets do not say, by name: time and longest operation."""
+def times(what: str, kind: str, histogram: Histogram) -> Iterator[tuple[str, float]]:
+    """Yield the totals of a kind of operation that its buckets do not say, by name: time and longest operation.
+
+    The kind may be one of a class of sessions (`name_kind`).
+    """
     if histogram.count:
-        yield f"{what}.{kind.value}.sum_us", histogram.sum_us
-        yield f"{what}.{kind.value}.max_us", histogram.max_us
+        yield f"{what}.{kind}.sum_us", histogram.sum_us
+        yield f"{what}.{kind}.max_us", histogram.max_us
 
 
 def totals_in(events: Iterable[Happening]) -> dict[str, float]:
@@ -352,21 +361,31 @@ def _count_waited(waits: Seconds, totals: Mapping[str, float]) -> dict[str, int]
     return {event: round(totals.get(_OF_WAITS + event, _total(waits, event))) for event in events}
 
 
+def _class_times(of_class: str, tables: RunTables, totals: Mapping[str, float], at_s: float) -> ClassTimes:
+    """Return the times of a class of sessions by kind, up to a moment."""
+    return ClassTimes(
+        _histograms(tables.class_latency, LATENCY, totals, {}, at_s, of_class),
+        _histograms(tables.class_response, RESPONSE, totals, {}, at_s, of_class),
+    )
+
+
 def _histograms(
     tables: Mapping[str, Latencies],
     what: str,
     totals: Mapping[str, float],
     recorded: Mapping[str, Mapping[str, Any]],
     at_s: float,
+    of_class: str = "",
 ) -> dict[OpKind, Histogram]:
-    """Return the latencies by kind, up to a moment.
+    """Return the latencies by kind, up to a moment; those of one class of sessions, if it is named.
 
     Without totals of their own, times are by the middles of buckets; the longest one is that of the record, if it can
     be.
     """
     found = {}
-    for kind in (kind for kind in OpKind if kind.value in tables):
-        counts = tables[kind.value].totals(at_s)
+    named = {kind: name_kind(of_class, kind) for kind in OpKind}
+    for kind, name in ((kind, name) for kind, name in named.items() if name in tables):
+        counts = tables[name].totals(at_s)
         buckets = np.flatnonzero(counts)
         histogram = Histogram()
         if len(buckets):
@@ -375,8 +394,8 @@ def _histograms(
             longest = longest if bucket_of(longest) == last else float(MIDDLES_US[last])
             histogram.add(
                 zip(buckets.tolist(), counts[buckets].astype(int).tolist(), strict=True),
-                totals.get(f"{what}.{kind.value}.sum_us", float((counts * MIDDLES_US).sum())),
-                totals.get(f"{what}.{kind.value}.max_us", longest),
+                totals.get(f"{what}.{name}.sum_us", float((counts * MIDDLES_US).sum())),
+                totals.get(f"{what}.{name}.max_us", longest),
             )
         found[kind] = histogram
     return found

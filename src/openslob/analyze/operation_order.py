@@ -33,6 +33,9 @@ class OperationOrder:
 
     def __init__(self, record: RunRecord) -> None:
         self.workload = Workload.model_validate(record.spec)
+        # Of each session, the shares of updates and of scans.
+        loads = [part.workload for part in self.workload.parts for _ in part.numbers]
+        self._shares: Moments = np.array([(load.update_pct, load.scan_pct) for load in loads], np.int64).T
         self.is_warm = record.window is None or record.window.warmup_s > 0
         self.sessions = SessionSums()
         # Of each kind, by session: the places in the cycle, times the share, from the first possible one to the end.
@@ -57,9 +60,15 @@ class OperationOrder:
         more = len(self.sessions) - self._possible.shape[2]
         self._possible = np.pad(self._possible, ((0, 0), (0, 0), (0, more)))
         self._possible[:, 1, self._possible.shape[2] - more :] = _CYCLE
-        self._narrow(0, rows, starts, *_limits(ops, updates, self.workload.update_pct))
-        self._narrow(1, rows, starts, *_limits(ops - updates, scans, self.workload.scan_pct))
+        update_pct, scan_pct = self._shares_of(sessions[by_session])
+        self._narrow(0, rows, starts, *_limits(ops, updates, update_pct))
+        self._narrow(1, rows, starts, *_limits(ops - updates, scans, scan_pct))
         self.sessions.take(columns, cells, amounts)
+
+    def _shares_of(self, sessions: Moments) -> Moments:
+        """Return the shares of updates and of scans of these sessions; a session that nobody asked for has the last."""
+        found: Moments = self._shares[:, np.clip(sessions, 0, self._shares.shape[1] - 1)]
+        return found
 
     def _follow(self, slices: Moments, numbers: Moments, rows: Moments, starts: Moments) -> None:
         """Note the sessions whose slices don't follow each other; of a long run, a line may stand for several."""
@@ -81,8 +90,8 @@ class OperationOrder:
         for session in self.sessions.by_number():
             (row,) = self.sessions.rows_of(np.array([session]))
             phases = phases_of(load.seed, session, 0, 0, 0)
-            shares = ((load.update_pct, phases.update), (load.scan_pct, phases.scan))
-            for number, (percent, phase) in enumerate(shares):
+            shares = self._shares_of(np.array([session]))[:, 0].tolist()
+            for number, (percent, phase) in enumerate(zip(shares, (phases.update, phases.scan), strict=True)):
                 first, end = self._possible[number, :, row].tolist()
                 begins = range(_CYCLE) if self.is_warm else (phase,)
                 if not any(first <= begin * percent % _CYCLE < end for begin in begins):
@@ -90,7 +99,7 @@ class OperationOrder:
         return found
 
 
-def _limits(number: Moments, done: Moments, percent: int) -> tuple[Moments, Moments]:
+def _limits(number: Moments, done: Moments, percent: Moments) -> tuple[Moments, Moments]:
     """Return which begins are possible if ``done`` of the first ``number`` decisions were true, ``percent`` of all are.
 
     For a begin ``b`` with ``r = b * percent % 100``, `share_done` is ``(r + number * percent) // 100``: one more than
@@ -117,7 +126,8 @@ def replay_faults(recorded: OperationOrder, replayed: OperationOrder) -> list[st
     if before.keys() != after.keys():
         faults.append(f"{len(before)} sessions worked in the record and {len(after)} in the replay")
     limit = recorded.workload.work_loop
-    if limit and (not recorded.is_warm or _in_whole_rounds(recorded.workload, limit)):
+    whole = all(_in_whole_rounds(part.workload, limit) for part in recorded.workload.parts)
+    if limit and (not recorded.is_warm or whole):
         for session in sorted(before.keys() & after.keys()):
             first, second = before[session].counts, after[session].counts
             if first.ops == second.ops == limit and _in_words(first) != _in_words(second):

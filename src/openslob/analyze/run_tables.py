@@ -18,6 +18,7 @@ from openslob.analyze.tables import Array, Intervals, Moments, Seconds
 from openslob.analyze.timeline import EngineRow, Span, amounts_between
 from openslob.core.histogram import bucket_of
 from openslob.core.method import OpKind
+from openslob.core.session_classes import split_kind
 from openslob.core.units import NANOS
 from openslob.record.arrays import PART_BYTES
 from openslob.record.cells import Cells
@@ -94,6 +95,9 @@ class RunTables:
         self.work, self.waits = Seconds(unit_s=unit_s), Seconds(unit_s=unit_s)
         self.latency: dict[str, Latencies] = {}
         self.response: dict[str, Latencies] = {}
+        # The same of each class of sessions, by the names of kinds in raw files (`name_kind`); empty without classes.
+        self.class_latency: dict[str, Latencies] = {}
+        self.class_response: dict[str, Latencies] = {}
         # The length of the longest slice.
         self.slice_s = 0.0
         self.sessions = SessionSums()
@@ -105,8 +109,8 @@ class RunTables:
             "slices.csv": self._slice_rows,
             "waits.csv": self._wait_rows,
             "engine_latency.csv": self._duration_rows,
-            "latency.csv": lambda _, *part: self._latency_rows(self.latency, *part),
-            "response.csv": lambda _, *part: self._latency_rows(self.response, *part),
+            "latency.csv": lambda _, *part: self._latency_rows(self.latency, self.class_latency, *part),
+            "response.csv": lambda _, *part: self._latency_rows(self.response, self.class_response, *part),
         }
 
     @property
@@ -153,7 +157,7 @@ class RunTables:
         """Keep work, waits and latencies in units of so many seconds, a multiple of the units so far."""
         factor, self.unit_s = unit_s // self.unit_s, unit_s
         self.work, self.waits = (table.coarser(factor) for table in (self.work, self.waits))
-        for latencies in (self.latency, self.response):
+        for latencies in (self.latency, self.response, self.class_latency, self.class_response):
             latencies.update({kind: of_kind.coarser(factor) for kind, of_kind in latencies.items()})
 
     def _at(self, moments: Moments, offset_ns: int = 0) -> Array:
@@ -227,18 +231,23 @@ class RunTables:
             code, units = np.indices(done.shape)
             self.work.add([AMOUNTS[number] for number in there], code.ravel(), low + units.ravel(), done.ravel())
 
-    def _latency_rows(self, into: dict[str, Latencies], cells: Cells, older: bool) -> None:
+    def _latency_rows(
+        self, into: dict[str, Latencies], of_classes: dict[str, Latencies], cells: Cells, older: bool
+    ) -> None:
         units, counts = cells.integers(0) // self.unit_s, cells.integers(3)
         edges, place = np.unique(cells.integers(2), return_inverse=True)
         buckets = np.array([bucket_of(edge) for edge in edges.tolist()])[place]
         kinds, code = cells.names(1)
-        for number, kind in enumerate(kinds):
+        for number, name in enumerate(kinds):
             mine = code == number
+            of_class, kind = split_kind(name)
             if kind not in _KINDS:
-                raise ValueError(f"{kind[:20]!r} is no kind of operation")
-            if kind not in into:
-                into[kind] = Latencies(self.unit_s)
-            into[kind].add(units[mine], buckets[mine], counts[mine], older)
+                raise ValueError(f"{name[:20]!r} is no kind of operation")
+            # Those of all classes together, as if there were none, and each by itself.
+            for tables, key in ((into, kind), *([(of_classes, name)] if of_class else [])):
+                if key not in tables:
+                    tables[key] = Latencies(self.unit_s)
+                tables[key].add(units[mine], buckets[mine], counts[mine], older)
 
 
 class TablesInMemory:

@@ -10,7 +10,8 @@ from pathlib import Path
 from openslob.api.table import unknown
 from openslob.config.configuration import environment_with, names, read_configuration
 from openslob.config.files import EXTERNAL_SCRIPT
-from openslob.config.parameters import Setting, parameters
+from openslob.config.grid import split
+from openslob.config.parameters import Setting, format_value, parameters
 from openslob.config.resolve import Resolution, resolve
 from openslob.config.server_parameters import SERVER_PARAMETERS
 from openslob.config.slob_toml import variable_of
@@ -152,7 +153,9 @@ def write_values(settings: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
 
 def _texts(name: str, value: object) -> list[str]:
     if isinstance(value, str):
-        return [part.strip() for part in value.split(",")]
+        return split(value, name)
+    if isinstance(value, Mapping):
+        return [_text(value)]
     each_one = islice(value, MOST_POINTS + 1) if isinstance(value, Iterable) else [value]
     found = [_text(each) for each in each_one]
     if len(found) > MOST_POINTS:
@@ -163,5 +166,10 @@ def _texts(name: str, value: object) -> list[str]:
 
 
 def _text(value: object) -> str:
-    """Return a value as a flag takes it, with all digits."""
+    """Return a value as a flag takes it, with all digits. UsageError for tables of no class."""
+    if isinstance(value, Mapping):
+        try:
+            return format_value(value)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
     return str(value).upper() if isinstance(value, bool) else str(value)

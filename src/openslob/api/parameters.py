@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 
@@ -44,6 +44,11 @@ class Parameters(TypedDict, total=False):
     sessions: int
     """Sessions in all, spread evenly over the schemas; default: schemas x threads per schema. Allowed: a whole number
     from 1 to 32768.
+    """
+
+    classes: str | Mapping[str, Mapping[str, object]]
+    """Sessions that do different work, with figures of their own; the flag is repeated for each class. Allowed: a name
+    with its parameters, such as readers:sessions=16,update_pct=0; several are divided by semicolons.
     """
 
     run_time: float | str
@@ -199,6 +204,11 @@ class SweptParameters(TypedDict, total=False):
     sessions: int | Sequence[int]
     """Sessions in all, spread evenly over the schemas; default: schemas x threads per schema. Allowed: a whole number
     from 1 to 32768.
+    """
+
+    classes: str | Mapping[str, Mapping[str, object]] | Sequence[str | Mapping[str, Mapping[str, object]]]
+    """Sessions that do different work, with figures of their own; the flag is repeated for each class. Allowed: a name
+    with its parameters, such as readers:sessions=16,update_pct=0; several are divided by semicolons.
     """
 
     run_time: float | str | Sequence[float | str]

@@ -19,6 +19,7 @@ from openslob.cli.console import notify, write_file
 from openslob.cli.picture_options import refuse_picture
 from openslob.cli.progress import working
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.extras import require_extra
 from openslob.core.units import NANOS, format_bytes
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
@@ -46,6 +47,7 @@ class Per(StrEnum):
 
     POINT = "point"
     RUN = "run"
+    CLASS = "class"
     RATIO = "ratio"
 
 
@@ -62,7 +64,7 @@ PER = Annotated[
     Per | None,
     typer.Option(
         show_default="ratio for labs, else point",
-        help="What a row of a table describes: a point (all its repeats), a run, or a ratio that a lab measured.",
+        help="What a row describes: a point (all its repeats), a run, a class of its sessions, or a ratio of a lab.",
     ),
 ]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
@@ -95,7 +97,7 @@ def export(
     refuse_picture(output, "an export is a table", "to draw the records: slob report RECORD --png-dir DIR")
     chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
     if chosen is ExportFormat.PARQUET:
-        tidy.require_parquet()
+        require_extra("parquet")
     if found_ratios := _find_with_ratios(records, results, per):
         rows = [row for each in found_ratios for row in _list_ratios(each, price)]
         _write(_table(rows, chosen), output)
@@ -152,6 +154,10 @@ def _by_ending(output: Path | None) -> ExportFormat:
 
 
 def _render(found: Runs, form: ExportFormat, per: Per) -> str | bytes:
+    if per is Per.CLASS:
+        if not (of_classes := tidy.class_rows(found.runs)):
+            raise UsageError("none of these records has classes of sessions", "slob run --class NAME:sessions=N,…")
+        return _table(of_classes, form)
     match form:
         case ExportFormat.XLSX:
             # Takes a moment to import, and only this format needs it.
@@ -182,7 +188,8 @@ def _table(rows: Sequence[Mapping[str, Any]], form: ExportFormat) -> str | bytes
             return tidy.as_xlsx(heads, cells)
         case ExportFormat.CSV:
             return tidy.as_csv(heads, cells)
-    raise UsageError(f"{form.value} has figures of runs, and no ratios", "add --per run, or choose csv, json, xlsx")
+    why = f"{form.value} has figures of runs, and no ratios or classes"
+    raise UsageError(why, "add --per run, or choose csv, json, xlsx")
 
 
 def _hdr_runs(found: Runs) -> list[HdrRun]:

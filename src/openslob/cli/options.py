@@ -240,7 +240,8 @@ def _notify_of_files(ctx: typer.Context, own: Collection[str]) -> None:
 
 def _split_options(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
     """Split options into the texts of the given parameters and the command's own options."""
-    texts = {name: format_value(given[name]) for name in parameters() if given[name] is not None}
+    # An option that can be repeated is an empty list where it is not given.
+    texts = {name: format_value(given[name]) for name in parameters() if given[name] not in (None, [])}
     return texts, {name: value for name, value in given.items() if name not in parameters()}
 
 
@@ -318,12 +319,12 @@ _PLACE = [_option("server_pid", SERVER_PID, None), _option("host", HOST, None)]
 
 def _flag(parameter: Parameter, hidden: bool = False, default: str | None = None) -> object:
     """Return the flag of a parameter. It takes text, which `resolve` validates like texts from other sources."""
-    kind: type = bool if parameter.is_switch else str
+    kind: Any = bool if parameter.is_switch else list[str] if parameter.is_repeated else str
     name = f"{parameter.flag}/--no-{parameter.flag[2:]}" if parameter.is_switch else parameter.flag
     # Beside the two names of a switch, or a long range, 80 columns leave no room for the help text.
     metavar = "" if parameter.is_switch else _metavar(parameter)
     panel = "Workload: on or off" if parameter.is_switch else f"Workload: {parameter.group}"
-    is_choice = not (parameter.is_switch or parameter.is_number or parameter.unit)
+    is_choice = not (parameter.is_switch or parameter.is_number or parameter.is_repeated or parameter.unit)
     option = typer.Option(
         name, help=_help(parameter, default), rich_help_panel=panel, metavar=metavar, show_default=False,
         hidden=hidden,

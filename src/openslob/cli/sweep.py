@@ -170,7 +170,7 @@ def sweep(
 
 
 def _split(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    return {name: split(text) for name, text in texts.items()}
+    return {name: split(text, name) for name, text in texts.items()}
 
 
 def _ready_list(json: bool) -> str:

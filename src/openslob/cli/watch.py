@@ -25,7 +25,7 @@ from openslob.cli.console import columns, complain, notify, reader_is_gone, stop
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import OnTarget, with_place
 from openslob.config.layers import nearest
-from openslob.config.parameters import parameters
+from openslob.config.parameters import format_value, parameters
 from openslob.config.resolve import resolve
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
@@ -335,7 +335,8 @@ def parameter_texts(words: str) -> dict[str, str]:
         if parameter.is_switch:
             texts[parameter.name] = "FALSE" if flag.startswith("--no-") else "TRUE"
         elif value or rest:
-            texts[parameter.name] = value or rest.pop(0)
+            before = [texts[parameter.name]] if parameter.is_repeated and parameter.name in texts else []
+            texts[parameter.name] = format_value([*before, value or rest.pop(0)])
         else:
             raise UsageError(f"--run: {flag} has no value")
     return texts

@@ -12,6 +12,7 @@ from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from openslob.core.access import LARGEST_EXPONENT, Access
+from openslob.core.session_classes import join_classes, parse_classes
 from openslob.core.units import Extent, Price
 from openslob.core.workload import LARGEST_BLOCKS, LARGEST_BYTES, SMALLEST_BYTES, Workload
 
@@ -23,7 +24,8 @@ class Parameter:
     """One parameter as users see it.
 
     ``name`` is the name of the field, ``slob`` the name in configuration files. ``allowed`` describes the allowed
-    values in words, ``placeholder`` in short. ``default`` is empty if there is none.
+    values in words, ``placeholder`` in short. ``default`` is empty if there is none. ``option`` is the name of the flag
+    where it is another one; ``is_repeated``: the flag is given several times, and each adds to the value.
     """
 
     name: str
@@ -37,11 +39,13 @@ class Parameter:
     is_switch: bool
     is_number: bool
     is_duration: bool
+    is_repeated: bool = False
+    option: str = ""
 
     @property
     def flag(self) -> str:
         """Flag on the command line."""
-        return "--" + self.name.replace("_", "-")
+        return "--" + (self.option or self.name).replace("_", "-")
 
     @property
     def variable(self) -> str:
@@ -88,11 +92,17 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
         is_switch=field.annotation is bool,
         is_number=_kind(field) in (int, float),
         is_duration=_is_duration(field),
+        is_repeated=_kind(field) is str,
+        option=str(facts.get("flag", "")),
     )
 
 
 def format_value(value: object) -> str:
-    """Return a parameter's value as configuration files write it; empty for None."""
+    """Return a parameter's value as configuration files write it; empty for None. ValueError for tables of no class."""
+    if isinstance(value, list):
+        return ";".join(value)
+    if isinstance(value, Mapping):
+        return join_classes(parse_classes(value))
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
@@ -124,6 +134,7 @@ _IN_WORDS: Mapping[type, str] = {
     bool: "TRUE or FALSE",
     Price: "an amount above 0, with or without a currency, /hour, /month or /year, such as 123.45 EUR/month",
     Access: f"uniform, hotspot, or zipf: with an exponent from 0.001 to {LARGEST_EXPONENT}, such as zipf:0.99",
+    str: "a name with its parameters, such as readers:sessions=16,update_pct=0; several are divided by semicolons",
 }
 
 
@@ -150,6 +161,8 @@ def _placeholder(field: FieldInfo) -> str:
         return "AMOUNT/month"
     if kind is Access:
         return "uniform|zipf:0.99|hotspot"
+    if kind is str:
+        return "NAME:PARAMETER=VALUE,…"
     if kind is bool or _choices(kind):
         return "|".join(_choices(kind)) or "TRUE|FALSE"
     return "..".join(map(str, _range(field)))

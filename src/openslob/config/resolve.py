@@ -22,7 +22,7 @@ from openslob.config.slob_toml import setting_variables
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.units import Extent
-from openslob.core.workload import Workload
+from openslob.core.workload import CLASSES, Workload
 
 FLAG, ENVIRONMENT, DEFAULT = "flag", "environment", "default"
 # Variables with our prefix that are not parameters and are read elsewhere.
@@ -30,6 +30,9 @@ OTHER_VARIABLES = frozenset(
     {CONFIG_VARIABLE, PROFILE_VARIABLE, BASELINES_VARIABLE, INCONCLUSIVE_VARIABLE}
     | {rehearsal.VARIABLE, *setting_variables()}
 )
+
+# The parameters that say how many sessions a load without classes has.
+_COUNTS = ("sessions", "threads_per_schema")
 
 # Blocks of a table that a rehearsal leaves at least.
 FEWEST_BLOCKS = 128
@@ -105,6 +108,8 @@ def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
     """Return the strongest setting of each parameter; SESSIONS and THREADS_PER_SCHEMA count as one parameter."""
     merged: dict[str, Setting] = {}
     for layer in layers:
+        if classes := layer.get(CLASSES) or merged.get(CLASSES):
+            _give_way_to_classes(classes, layer, merged, notices)
         if "threads_per_schema" in layer and "sessions" not in layer and "sessions" in merged:
             weaker = merged.pop("sessions")
             notices.append(
@@ -114,6 +119,16 @@ def _merge(layers: Sequence[Layer], notices: list[str]) -> Layer:
     if "threads_per_schema" in merged and "sessions" in merged:
         notices.append(f"SESSIONS ({merged['sessions'].where}) is used, THREADS_PER_SCHEMA is not")
     return merged
+
+
+def _give_way_to_classes(classes: Setting, layer: Layer, merged: dict[str, Setting], notices: list[str]) -> None:
+    """Remove the number of sessions of a weaker source. UsageError if a stronger one, or the same, gives it."""
+    for name in _COUNTS:
+        if name in layer:
+            why = f"{layer[name].key} ({layer[name].where}) and CLASSES ({classes.where}) both say how many sessions"
+            raise UsageError(f"{why} there are", "give one of them: each class has its own sessions")
+        if weaker := merged.pop(name, None):
+            notices.append(f"CLASSES ({classes.where}) overrides {weaker.key} ({weaker.where})")
 
 
 def _validate(given: Layer, sources: Mapping[str, str]) -> Workload:

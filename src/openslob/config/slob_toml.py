@@ -1,7 +1,8 @@
 """The file slob.toml: settings of commands, of managed servers and of workloads, and profiles of all three.
 
-Settings of commands (`COMMAND_KEYS`) and parameters are at the top level, parameters also in ``[workload]``, settings
-of servers in ``[server]``. A profile ``[profiles.NAME]`` has the same keys and tables.
+Settings of commands (`COMMAND_KEYS`) and parameters are at the top level, parameters also in ``[workload]``, classes of
+sessions in ``[classes.NAME]`` of either, settings of servers in ``[server]``. A profile ``[profiles.NAME]`` has the
+same keys and tables.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from openslob.config.layers import Layer, known_layer, nearest
 from openslob.config.parameters import ENVIRONMENT_PREFIX, Setting, format_value
 from openslob.core.errors import UsageError
 from openslob.core.toml import parse_toml
+from openslob.core.workload import CLASSES
 
 WORKLOAD, SERVER, PROFILES = "workload", "server", "profiles"
 COMMAND_KEYS = ("target", "results", "name", "engine", "consent", "host", "direct")
@@ -118,9 +120,13 @@ class _Reader:
     def _settings(self, table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Setting]:
         for key, value in table.items():
             where = f"{self.origin}:{self._line_of(key, path)}"
-            if not isinstance(value, (str, int, float)):
+            is_table = isinstance(value, dict) and key.lower() == CLASSES
+            if not (is_table or isinstance(value, (str, int, float))):
                 raise UsageError(f"{where}: {key} is not a number, a string, true or false")
-            yield Setting(key, format_value(value) if isinstance(value, bool) else str(value), where)
+            try:
+                yield Setting(key, format_value(value) if is_table or isinstance(value, bool) else str(value), where)
+            except ValueError as error:
+                raise UsageError(f"{where}: {error}") from None
 
     def _line_of(self, key: str, path: tuple[str, ...]) -> int:
         """Return the line on which a key or table begins, at or below its table's header; tomllib does not keep it."""

@@ -14,7 +14,7 @@ from enum import StrEnum
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram, Slow
 from openslob.core.method import OpKind
-from openslob.core.workload import Workload
+from openslob.core.workload import LoadPart, Workload
 
 # The key in ``unknown`` of the reason for all numbers that have no reason of their own.
 EVERY_FIGURE = "*"
@@ -305,13 +305,21 @@ class SessionTotals:
 
 
 @dataclass(frozen=True)
+class ClassTimes:
+    """How long the operations of a class of sessions took, by kind: service and, at a given rate, response times."""
+
+    latency: Mapping[OpKind, Histogram] = field(default_factory=dict)
+    response: Mapping[OpKind, Histogram] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Schedule:
     """The due times of a run at a given rate: how many operations did not begin, and how late sessions woke up.
 
-    ``wanted_per_s`` is the rate, in operations per second over all sessions. ``not_begun`` operations were due in the
-    window and had not begun at its end; the oldest had then been due for ``oldest_s``. With a Poisson process only the
-    first of a session is exact, and the number of later ones is their mean. ``wake_ups`` is how late sessions woke up
-    for operations that they waited for; empty when the engine does not measure it.
+    ``wanted_per_s`` is the rate, in operations per second over all sessions that have one. ``not_begun`` operations
+    were due in the window and had not begun at its end; the oldest had then been due for ``oldest_s``. With a Poisson
+    process only the first of a session is exact, and the number of later ones is their mean. ``wake_ups`` is how late
+    sessions woke up for operations that they waited for; empty when the engine does not measure it.
     """
 
     wanted_per_s: float
@@ -679,6 +687,7 @@ class Measurement(Observed):
     ``drivers`` those that ran the sessions, if this process did not. ``ceiling`` is the rate of storage alone, if
     given; ``other_storage`` is the reason if that was made on other storage. ``unfinished_s`` has how long each
     operation had run at least that was cancelled at the end. ``server_report`` is the server's own, if it can be read.
+    ``classes`` are the times of each class of sessions, by its name.
     ``connects`` is how long it took sessions to connect in the window, if they did so again and again.
     """
 
@@ -698,12 +707,38 @@ class Measurement(Observed):
     server_report: ServerReport | None = None
     slowest: Mapping[OpKind, Sequence[Slow]] = field(default_factory=dict)
     drivers: Sequence[DriverUse] = ()
+    classes: Mapping[str, ClassTimes] = field(default_factory=dict)
     connects: Histogram = field(default_factory=Histogram)
 
     @property
     def counts(self) -> SliceCounts:
         """The work loop's counters, summed over the sessions."""
         return sum((session.counts for session in self.sessions), SliceCounts())
+
+    @property
+    def parts(self) -> Sequence[tuple[LoadPart, Sequence[SessionTotals]]]:
+        """The parts of the load, one for each class, with what their sessions did."""
+        if not self.workload.classes:
+            return [(part, self.sessions) for part in self.workload.parts]
+        by_number = {session.number: session for session in self.sessions}
+        return [
+            (part, [by_number[number] for number in part.numbers if number in by_number])
+            for part in self.workload.parts
+        ]
+
+    @property
+    def timed(self) -> Sequence[Histogram]:
+        """The times by kind that users would feel: response times of sessions with a rate, service times of others."""
+        if not self.workload.classes:
+            return list((self.latency if self.schedule is None else self.response).values())
+        times = [(part.workload.is_paced, self.classes.get(part.name, ClassTimes())) for part in self.workload.parts]
+        return [found for paced, each in times for found in (each.response if paced else each.latency).values()]
+
+    @property
+    def paced_ops(self) -> int:
+        """How many operations the sessions did that have a rate."""
+        paced = [sessions for part, sessions in self.parts if part.workload.is_paced or not part.name]
+        return sum(session.counts.ops for sessions in paced for session in sessions)
 
     @property
     def busy_us(self) -> float:

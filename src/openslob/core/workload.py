@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 
 from openslob.core.access import Access, AccessKind, KeyLaw
 from openslob.core.errors import UsageError
+from openslob.core.session_classes import join_classes, parse_classes
 from openslob.core.units import KIB, MIB, Extent, Price, parse_duration
 
+MOST_SESSIONS = 32_768
 # The longest window of a run.
 MOST_RUN_S = 864_000
 SLICE_S = 1.0
@@ -123,6 +127,10 @@ def _access(value: object) -> object:
 
 # The only parameter that is of a target, and not of a load.
 PRICE = "price"
+# The only parameter that is several: what a class may have is in these groups, but for what holds for a whole server.
+CLASSES = "classes"
+_GROUPS_OF_CLASSES = frozenset({"operations", "contention", "think time", "pacing"})
+_OF_ALL = frozenset({"commit_mode"})
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
 DurationField = Annotated[float, BeforeValidator(_seconds)]
 AccessField = Annotated[Access, BeforeValidator(_access), PlainSerializer(str)]
@@ -215,10 +223,15 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "THREADS_PER_SCHEMA", "unit": "sessions", "group": "sessions"},
     )  # fmt: skip
     sessions: int | None = Field(
-        default=None, ge=1, le=32768,
+        default=None, ge=1, le=MOST_SESSIONS,
         description="Sessions in all, spread evenly over the schemas; default: schemas x threads per schema.",
         json_schema_extra={"slob": "SESSIONS", "unit": "sessions", "group": "sessions"},
     )  # fmt: skip
+    classes: str | None = Field(
+        default=None,
+        description="Sessions that do different work, with figures of their own; the flag is repeated for each class.",
+        json_schema_extra={"slob": "CLASSES", "unit": "", "group": "sessions", "flag": "class"},
+    )
 
     # duration
     run_time: DurationField = Field(
@@ -353,6 +366,23 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "PRICE", "unit": "currency per hour, month or year", "group": "reports"},
     )  # fmt: skip
 
+    @model_validator(mode="before")
+    @classmethod
+    def _count_sessions(cls, values: object) -> object:
+        """Take the sessions of all classes for those of the load, and write classes in one way."""
+        if not isinstance(values, Mapping) or not values.get(CLASSES):
+            return values
+        classes = parse_classes(values[CLASSES])
+        known = class_parameters()
+        for name, own in classes.items():
+            if others := sorted(own.keys() - known):
+                why = "is of all sessions" if others[0] in cls.model_fields else "is not a parameter"
+                raise ValueError(f"class {name}: {others[0]} {why}; a class may have {', '.join(known)}")
+        sessions = sum(_sessions_of(name, own) for name, own in classes.items())
+        if not 0 < sessions <= MOST_SESSIONS:
+            raise ValueError(f"the classes have {sessions:,} sessions together; 1 to {MOST_SESSIONS:,} are possible")
+        return {**values, CLASSES: join_classes(classes), "sessions": sessions}
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.run_time == 0 and self.work_loop == 0:
@@ -379,7 +409,17 @@ class Workload(BaseModel):
             )
         if self.target_ops and self.target_iops:
             raise ValueError("TARGET_OPS and TARGET_IOPS are both given: give only one rate")
+        if self.classes:
+            self._require_fit_for_classes()
         return self
+
+    def _require_fit_for_classes(self) -> None:
+        """Raise ValueError if a class can't be, or if anything else is for loads without classes only."""
+        if self.target_ops or self.target_iops:
+            raise ValueError("TARGET_OPS and TARGET_IOPS are of all sessions: with CLASSES each class has its own rate")
+        if self.block_path is BlockPath.LOCAL:
+            raise ValueError("BLOCK_PATH=local has no CLASSES: use only one of them")
+        _parts_of(self)
 
     def changed(self, **values: object) -> Self:
         """Return the same load with these parameters. UsageError if they do not make one."""
@@ -394,6 +434,29 @@ class Workload(BaseModel):
     def total_sessions(self) -> int:
         """The total number of sessions."""
         return self.sessions or self.schemas * self.threads_per_schema
+
+    @property
+    def parts(self) -> tuple[LoadPart, ...]:
+        """What the sessions of each class do, in the order given; one part without a name if there are no classes.
+
+        A class of 0 sessions, as of a sweep that goes on to more, is no part.
+        """
+        return _parts_of(self) if self.classes else (LoadPart(self),)
+
+    @property
+    def writes(self) -> bool:
+        """Whether any session updates."""
+        return any(part.workload.update_pct for part in self.parts)
+
+    @property
+    def scans(self) -> bool:
+        """Whether any session scans the short-scan table, if it selects."""
+        return any(part.workload.scan_pct for part in self.parts)
+
+    @property
+    def thinks(self) -> bool:
+        """Whether any session has think time."""
+        return any(part.workload.think_tm_frequency for part in self.parts)
 
     @property
     def active_tables(self) -> int:
@@ -411,8 +474,10 @@ class Workload(BaseModel):
 
     @property
     def rows_per_update(self) -> int:
-        """The number of rows that one UPDATE changes."""
-        return self.update_work_unit or self.work_unit
+        """The number of rows that one UPDATE changes; with classes, of the one that changes most."""
+        if not self.classes:
+            return self.update_work_unit or self.work_unit
+        return max(part.workload.rows_per_update for part in self.parts)
 
     @property
     def largest_unit(self) -> int:
@@ -433,14 +498,19 @@ class Workload(BaseModel):
 
     @property
     def is_paced(self) -> bool:
-        """Whether a rate is given, so that operations have due times."""
-        return self.target_ops is not None or self.target_iops is not None
+        """Whether a rate is given, at least to one class, so that operations have due times."""
+        given = (each for part in self.parts for each in (part.workload.target_ops, part.workload.target_iops))
+        return any(each is not None for each in given)
 
     def ops_per_s_wanted(self, block_size: int) -> float | None:
-        """Return the given rate in operations per second over all sessions; None when there is none.
+        """Return the given rate in operations per second over all sessions that have one; None when none has.
 
         A rate of block visits is divided by the mean number of blocks that an operation of the mix visits.
         """
+        if self.classes:
+            rates = [part.workload.ops_per_s_wanted(block_size) for part in self.parts]
+            known = [rate for rate in rates if rate is not None]
+            return sum(known) if known else None
         if self.target_iops is None:
             return self.target_ops
         updates, scans = self.update_pct / 100, (100 - self.update_pct) * self.scan_pct / 10_000
@@ -470,9 +540,69 @@ class Workload(BaseModel):
 
     def fingerprint(self) -> str:
         """Return a digest over every parameter: it is equal for runs that request the same work."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        text = json.dumps(self.to_record(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_record(self) -> dict[str, Any]:
-        """Return plain values for the record."""
-        return self.model_dump(mode="json")
+        """Return plain values for the record; without classes, it has no such parameter."""
+        return self.model_dump(mode="json", exclude=None if self.classes else {CLASSES})
+
+
+@dataclass(frozen=True)
+class LoadPart:
+    """What the sessions of one class do: a load of its own. ``first`` is the number of its first session.
+
+    ``number`` is that of the class, from 0. A load without classes is one part, whose ``name`` is empty.
+    """
+
+    workload: Workload
+    name: str = ""
+    number: int = 0
+    first: int = 0
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its sessions in the whole load."""
+        return range(self.first, self.first + self.workload.total_sessions)
+
+
+def updates_asked(spec: Mapping[str, Any]) -> float | Sequence[float] | None:
+    """Return the share of updates that a load asks for; those of its classes of sessions, if it has any."""
+    if not spec.get(CLASSES):
+        return spec.get("update_pct")
+    return [part.workload.update_pct for part in Workload.model_validate(spec).parts]
+
+
+def class_parameters() -> list[str]:
+    """Return the names of the parameters that a class may have."""
+    named = {name: field.json_schema_extra for name, field in Workload.model_fields.items()}
+    groups = {name: facts["group"] for name, facts in named.items() if isinstance(facts, dict)}
+    found = [name for name, group in groups.items() if group in _GROUPS_OF_CLASSES and name not in _OF_ALL]
+    return ["sessions", *found]
+
+
+def _sessions_of(name: str, own: Mapping[str, str]) -> int:
+    text = own.get("sessions", "")
+    if not text.isdecimal() or len(text) > len(str(MOST_SESSIONS)):
+        raise ValueError(f"class {name} needs its number of sessions, from 0 to {MOST_SESSIONS:,}: {name}:sessions=N")
+    return int(text)
+
+
+@lru_cache(maxsize=32)
+def _parts_of(load: Workload) -> tuple[LoadPart, ...]:
+    """Return the parts of a load with classes. ValueError for values that are not allowed."""
+    whole = {name: getattr(load, name) for name in Workload.model_fields}
+    parts: list[LoadPart] = []
+    for name, own in parse_classes(load.classes).items():
+        count = _sessions_of(name, own)
+        try:
+            workload = Workload.model_validate({**whole, CLASSES: None, **own, "sessions": max(1, count)})
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = str(first["loc"][0]) if first["loc"] else ""
+            wrong = f"{key}={own.get(key)}: " if key else ""
+            raise ValueError(f"class {name}: {wrong}{first['msg'].removeprefix('Value error, ')}") from None
+        if count:
+            after = parts[-1].numbers.stop if parts else 0
+            parts.append(LoadPart(workload, name, len(parts), after))
+    return tuple(parts)

@@ -47,6 +47,10 @@ class SessionPlan:
     writes a value that no earlier update wrote. ``interval_us`` is the mean time between the due times of its
     operations (how they lie is the workload's ``pacing``), None for a session that works as fast as it can.
     ``settings`` are what the run is made with: the session sets its own, before all that the work loop needs.
+
+    In a run with classes of sessions ``workload`` is that of the session's class, which ``of_class`` names; ``part`` is
+    the number of the class, from 0, and ``first`` that of its first session. ``crowd`` is how many sessions all classes
+    have; None: those of the workload.
     """
 
     number: int
@@ -59,6 +63,15 @@ class SessionPlan:
     tag: str
     interval_us: float | None = None
     settings: Sequence[SettingChange] = ()
+    of_class: str = ""
+    part: int = 0
+    first: int = 0
+    crowd: int | None = None
+
+    @property
+    def of_all(self) -> int:
+        """How many sessions the run has."""
+        return self.crowd or self.workload.total_sessions
 
 
 @dataclass(frozen=True)

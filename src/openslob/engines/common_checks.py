@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.workload import BlockPath, DataSpec, Workload
+from openslob.core.workload import BlockPath, DataSpec, Loop, Workload
 from openslob.engines.facts import DATA, DataState, Finding, ServerFacts
 
+# What is offered where the server does not take the work loop.
+BY_CLIENT = "--loop client sends the operations from here instead"
 # Beside the work loop's sessions: counters, waits, the lock, the stop signal, and one for other queries.
 OWN_CONNECTIONS = 5
 # The server notices that the driver of a run has ended, and releases what it held: soon, not at once.
@@ -36,6 +38,12 @@ def check_path(workload: Workload, refusal: Finding) -> Iterator[Finding]:
     """Yield the ``refusal`` of an engine without private memory for blocks, if a workload asks for that."""
     if workload.block_path is BlockPath.LOCAL:
         yield refusal
+
+
+def check_loop(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """Yield a finding if the server is to run the work loop and is known not to: the client can instead."""
+    if facts.no_loop and workload.loop is Loop.SERVER:
+        yield Finding("work loop", f"{facts.product} can't run the work loop: {facts.no_loop}", BY_CLIENT, True)
 
 
 def require_shared(workload: Workload, refusal: Finding) -> None:
@@ -149,7 +157,8 @@ def check_data(workload: Workload, facts: ServerFacts, state: DataState | None) 
         present = state.spec.compressible or 0
         why = f"{present} % of the loaded text compresses, COMPRESSIBLE={workload.compressible} asks for other text"
         yield Finding("fill", why, "load again", False, spoils=True)
-    yield from _check_range(workload, asked.scale_blocks, facts.block_size)
+    for part in workload.parts:
+        yield from _check_range(part.workload, asked.scale_blocks, facts.block_size)
 
 
 def _check_amounts(workload: Workload, asked: DataSpec, present: DataSpec) -> Iterator[Finding]:
@@ -157,7 +166,7 @@ def _check_amounts(workload: Workload, asked: DataSpec, present: DataSpec) -> It
     amounts = {
         "SCHEMAS": (asked.schemas, present.schemas),
         "SCALE": (asked.scale_blocks, present.scale_blocks),
-        "SCAN_TABLE_SZ": (asked.scan_blocks if workload.scan_pct else 0, present.scan_blocks),
+        "SCAN_TABLE_SZ": (asked.scan_blocks if workload.scans else 0, present.scan_blocks),
     }
     short = {name: amount for name, amount in amounts.items() if amount[0] > amount[1]}
     if not short:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from openslob.core.errors import SlobError
 
-# Where it would be offered to drive the load from the client, on a server that can't run the work loop.
-_OFFER = "docs/flavours.md lists what can be measured; there is no load yet that the client drives instead"
+_OFFER = "docs/flavours.md lists what can be measured; --loop client would not help here"
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,7 @@ class Flavour:
             its value begins; one of them is enough.
         versioned_by: The sign whose value is its own version.
         refused: Why nothing can be measured; empty where something can.
+        no_loop: Why it can't run the work loop, so that only the client can; empty where it can.
         no_device: Why no read of the engine is known to be one of a device; empty where they may be.
         placement: By what it is proved that each row has a block of its own; empty where nothing proves it.
         lock: By what two loads or runs are kept apart; empty where nothing does.
@@ -42,6 +42,7 @@ class Flavour:
     signs: Sequence[str] = ()
     versioned_by: str = ""
     refused: str = ""
+    no_loop: str = ""
     no_device: str = ""
     placement: str = ""
     lock: str = ""
@@ -79,7 +80,7 @@ class Identity:
 
     ``version`` is its own, ``number`` that of the ``family`` whose protocol it speaks. ``by`` is what showed it,
     ``says`` its version text. ``no_device`` is as in `Flavour`; ``caution`` is what must be known before any figure.
-    ``settings`` is where a setting of the server is changed, if not on the server.
+    ``settings`` is where a setting of the server is changed, if not on the server, ``no_loop`` as in `Flavour`.
     """
 
     product: str
@@ -92,6 +93,7 @@ class Identity:
     caution: str = ""
     versioned_by: str = ""
     settings: str = ""
+    no_loop: str = ""
 
     def to_record(self) -> dict[str, str]:
         """Return what a record has beside product and version; only what says something."""
@@ -121,6 +123,7 @@ def recognise(table: Iterable[Flavour], answers: Answers, target: str) -> Identi
                 f"{product}: {row.meaning}" if row.meaning else "",
                 row.versioned_by,
                 row.settings and f"in the {row.settings} of the service, as a setting and not as a statement",
+                row.no_loop,
             )
             if row.refused:
                 raise refusal(target, f"{product} {found.version}", row.refused)

@@ -10,7 +10,7 @@ from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram
 from openslob.core.method import OpKind
-from openslob.core.workload import Pacing, RedoStress, Workload
+from openslob.core.workload import LoadPart, Pacing, RedoStress, Workload
 from openslob.engines.base import SessionPlan, SliceRequest, SliceResult
 
 KINDS = (OpKind.SELECT, OpKind.UPDATE, OpKind.SCAN)  # by their numbers in slice.sql: 0, 1, 2
@@ -105,6 +105,13 @@ def schemas_at_work(workload: Workload) -> range:
     return range(1, min(workload.schemas, workload.total_sessions) + 1)
 
 
+def procedures_of(workload: Workload) -> Iterator[tuple[int, LoadPart]]:
+    """Yield the schema, and the part of the load, of each procedure that sessions of this workload call."""
+    for part in workload.parts:
+        for schema in sorted({1 + number % workload.schemas for number in part.numbers}):
+            yield schema, part
+
+
 def cache_warmed(blocks: int, schemas: range) -> str:
     """Return the note of a run whose active data, ``blocks`` of each schema, were read once before it."""
     return f"read {blocks:,} blocks of {len(schemas)} tables into the cache"
@@ -154,12 +161,14 @@ def slice_result(
     )
 
 
-def begin_together(workload: Workload) -> bool:
+def begin_together(workload: Workload, crowd: int | None = None) -> bool:
     """Return whether so many sessions begin at the same moment that they must let each other.
 
-    Sessions with due times do not begin together, and their next operation would be late.
+    Sessions with due times do not begin together, and their next operation would be late. ``crowd`` is how many there
+    are with those of other classes.
     """
-    return not workload.is_paced and workload.total_sessions * STEP_ASIDE_PER_SESSION_S >= SHORTEST_PAUSE_S
+    sessions = crowd or workload.total_sessions
+    return not workload.is_paced and sessions * STEP_ASIDE_PER_SESSION_S >= SHORTEST_PAUSE_S
 
 
 def step_aside_s(plan: SessionPlan) -> float:
@@ -167,4 +176,4 @@ def step_aside_s(plan: SessionPlan) -> float:
 
     The pause lets all sessions begin before one of them uses a whole time slice of a CPU.
     """
-    return plan.workload.total_sessions * STEP_ASIDE_PER_SESSION_S if begin_together(plan.workload) else 0.0
+    return plan.of_all * STEP_ASIDE_PER_SESSION_S if begin_together(plan.workload, plan.crowd) else 0.0

@@ -45,9 +45,9 @@ class ObjectNames(ABC, Generic[Name]):
         """Return the name of the short-scan table."""
         return self.place(f"cf2_{number}")
 
-    def procedure(self, number: int) -> Name:
-        """Return the name of the work loop's procedure for the tables of one schema."""
-        return self.place(f"slice_{number}")
+    def procedure(self, number: int, part: int = 0) -> Name:
+        """Return the name of the work loop's procedure for the tables of one schema, and one class of sessions."""
+        return self.place(f"slice_{number}_{part}" if part else f"slice_{number}")
 
     def manifest(self) -> Name:
         """Return the name of the table that says what was loaded and whether it was verified."""

@@ -10,19 +10,17 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
 
 from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue, Point, Run
 from openslob.analyze.curves.series import PointSet, Series
 from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.statistics import Estimate
-from openslob.core.errors import SlobError
-from openslob.core.extras import install_command
+from openslob.core.extras import require_extra
 from openslob.core.method import OpKind
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import latency_of
-from openslob.record.model import Holds
+from openslob.record.model import ClassRow, Holds
 
 Row = dict[str, ParameterValue]
 
@@ -40,6 +38,21 @@ def run_rows(runs: Sequence[Run]) -> list[Row]:
     """Return a row for each run, including failed ones; every row has the same columns."""
     names = _names([run.parameters for run in runs])
     return [_run_row(run, names) for run in runs]
+
+
+def class_rows(runs: Sequence[Run]) -> list[Row]:
+    """Return a row for each class of sessions of each run; none of runs without classes."""
+    return [_class_row(run, row) for run in runs for row in run.record.classes]
+
+
+def _class_row(run: Run, found: ClassRow) -> Row:
+    timed = ((kind.value, name) for kind in OpKind for name in LATENCIES)
+    return {
+        "id": run.record.id,
+        "run": run.record.name,
+        **{name: value for name, value in found if name not in ("latency", "response")},
+        **{f"{kind}_{name}": latency_of(found, kind, name) for kind, name in timed},
+    }
 
 
 def point_rows(points: Sequence[Point]) -> list[Row]:
@@ -147,15 +160,9 @@ def as_json(document: object) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def require_parquet() -> None:
-    """Raise SlobError when the library for Parquet is not installed: before anything is read for it."""
-    if not find_spec("pyarrow"):
-        raise SlobError("Parquet needs pyarrow, which is not installed", install_command("openslob[parquet]"))
-
-
 def as_parquet(rows: Sequence[Mapping[str, Cell]]) -> bytes:
     """Return a Parquet file. SlobError when the library for it is not installed."""
-    require_parquet()
+    require_extra("parquet")
     import pyarrow as pa  # noqa: PLC0415 - large, and an extra
     import pyarrow.parquet as pq  # noqa: PLC0415
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from openslob.core.errors import SlobError, UsageError, start_thread
 from openslob.core.measurement import DriverUse
 from openslob.core.secrets import Address
+from openslob.core.session_classes import split_kind
 from openslob.engines.base import SessionPlan
 from openslob.fleet.channel import GONE, Buckets, Channel, Driver, Remote
 from openslob.fleet.messages import DRIVERS, FILES, Order, Use
@@ -205,7 +206,8 @@ def _sums(place: Path) -> tuple[Buckets, dict[int, int]]:
     buckets: Buckets = {}
     for name in FILES[1:]:
         for _second, kind, edge, found in raw_table(place, name)[1]:
-            key = (name, str(kind), _whole(edge))
+            # Reports do not say of which class a session is.
+            key = (name, split_kind(str(kind))[1], _whole(edge))
             buckets[key] = buckets.get(key, 0) + _whole(found)
     return buckets, ops
 

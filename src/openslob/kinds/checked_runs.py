@@ -37,7 +37,7 @@ _OF_LATENCY = frozenset({"latency", "response"})
 # What arithmetic says of facts that are of the right type and can't be: nobody has checked what a forger writes.
 _UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # Rows that have a name, and the field that has it.
-_NAMED = {"waits": "event", "verdicts": "name", "instances": "target"}
+_NAMED = {"waits": "event", "verdicts": "name", "instances": "target", "classes": "name"}
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,8 @@ def _is_number(path: PartPath) -> bool:
     """Return whether a part of a record is a figure; all others are what is said of figures, or beside them."""
     if path[0] in _OF_LATENCY:
         return len(path) == len(("latency", "kind", "figure"))
+    if path[0] == "classes":
+        return path[2:3] not in ((), ("name",)) and len(path) in (3, len(("classes", 0, "latency", "kind", "figure")))
     return (path[0] in ("window", "waits") and path[-1] != "event") or (path[0] == "summary" and path[-1] == "value")
 
 

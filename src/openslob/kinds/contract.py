@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.places import server_of
-from openslob.core.workload import Workload
+from openslob.core.workload import Workload, updates_asked
 from openslob.record import finding, store
 from openslob.record.finding import Found, Listed
 from openslob.record.kinds import KindOfDocument, KindOfRecord, every, of_single_runs
@@ -184,7 +184,7 @@ def list_failed(verdicts: Sequence[Verdict]) -> list[str]:
 def describe_load(workload: Mapping[str, Any]) -> Row:
     """Return what the row of a record says of its load."""
     load = Workload.model_validate(workload)
-    return {"sessions": load.total_sessions, "update_pct": load.update_pct}
+    return {"sessions": load.total_sessions, "update_pct": updates_asked(workload)}
 
 
 def follow(folder: Path) -> Follower:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.analyze.verdict_registry import Severity, gravest, severity_of
-from openslob.core.workload import Mode
+from openslob.core.workload import Mode, updates_asked
 from openslob.kinds.contract import kind_of
 from openslob.record import labels
 from openslob.record.finding import Listed
@@ -250,7 +250,7 @@ def kinds_of(each: Listed) -> set[str]:
 def main_rate(record: RunRecord) -> str | None:
     """Return the name of the rate that a run is about: a key of `MAIN_RATES`; None if it is not known."""
     known = {name: value for name in MAIN_RATES if (value := record.value(name)) is not None}
-    only_updates = record.spec.get("mode") == Mode.REDO or record.spec.get("update_pct") == 100
+    only_updates = record.spec.get("mode") == Mode.REDO or _values(updates_asked(record.spec)) == "100"
     visits = known.get("block_visits_per_s") or known.get("lio_per_s") or 0.0
     if READS in known and known[READS] < _READS_LEAD * visits:
         del known[READS]

@@ -279,8 +279,10 @@ def run_of(folder: Path, record: RunRecord, given: Mapping[str, ParameterValue] 
     rates = timeline.of_work(ops, updates, tables.unit_s, record.window.load_seconds)
     rows, even = take_engine_counts(tables, record)
     engine = timeline.of_engine(rows, record.window.load_start_ns, record.window.load_end_ns, even)
-    service = {f"{kind}_mean_us": means_us(each) for kind, each in tables.latency.items()}
-    response = {f"{kind}_response_mean_us": means_us(each) for kind, each in tables.response.items()}
+    # Of each class of sessions, too, if there are any.
+    both = {**tables.latency, **tables.class_latency}, {**tables.response, **tables.class_response}
+    service = {f"{kind}_mean_us": means_us(each) for kind, each in both[0].items()}
+    response = {f"{kind}_response_mean_us": means_us(each) for kind, each in both[1].items()}
     return Run.of(record, given, {**engine, **rates, **service, **response})
 
 

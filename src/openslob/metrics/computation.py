@@ -376,10 +376,10 @@ def log_wait_pct(measurement: Observed) -> Quantity:
 
 def begun_pct(measurement: Observed) -> Quantity:
     """Return the share of the operations due in the window that began in it, in %; unknown without a given rate."""
-    schedule, ops = schedule_of(measurement), SessionSum("ops").read(measurement)
-    if schedule is None:
+    if not isinstance(measurement, Measurement) or measurement.schedule is None:
         return Quantity.missing(NO_RATE)
-    due = ops.plus(Quantity(schedule.not_begun))
+    ops = Quantity(float(measurement.paced_ops))
+    due = ops.plus(Quantity(measurement.schedule.not_begun))
     return ops.times(100).per(due, "no operation was due in the window")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from openslob.core.cpu_figures import BACKGROUND_CPU, FOREGROUND_CPU, IOPS_PER_FOREGROUND_CPU, CpuFigure
 from openslob.core.measurement import Measurement, Observed
+from openslob.core.session_classes import split_kind
 from openslob.core.units import MIB, Price
 from openslob.core.workload import PRICE
 from openslob.metrics.computation import (
@@ -41,7 +42,7 @@ from openslob.metrics.computation import (
 from openslob.metrics.cost import CURRENCY, cost_at, cost_in, unit_in
 from openslob.metrics.model import RESPONSE_PREFIX, Better, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds
-from openslob.record.model import Figure, RunRecord
+from openslob.record.model import ClassRow, Figure, RunRecord
 
 NO_READS = "the engine made no read request"
 # A mean read time of 0 µs is impossible: the clock is too coarse.
@@ -144,7 +145,7 @@ METRICS: dict[str, RunMetric] = {
                   PerSecond(EngineCounter("full_page_images"))),
         RunMetric("full_page_image_mb_per_s", "Full-page images", "MB/s", _N, "Bytes of full-page images, which are part of the redo, in units of 1,048,576.",
                   PerSecond(EngineCounter("full_page_image_bytes"), 1 / MIB)),
-        RunMetric("target_ops_per_s", "Target rate", "1/s", _N, "Requested operations of all sessions: TARGET_OPS, or TARGET_IOPS divided by the mean blocks of an operation.",
+        RunMetric("target_ops_per_s", "Target rate", "1/s", _N, "Requested operations of all sessions that have a rate: TARGET_OPS, or TARGET_IOPS divided by the mean blocks of an operation.",
                   Amount(ScheduleFact("wanted_per_s"))),
         RunMetric("ops_not_begun_pct", "Not begun", "%", _L, "Share of the operations due in the window that had not begun at its end. No latency includes their waiting time.",
                   Composite(not_begun_pct, ScheduleFact("not_begun"))),
@@ -236,15 +237,25 @@ def figure_of(record: RunRecord, name: str) -> float | None:
     return latency_of(record, kind, statistic)
 
 
-def latency_of(record: RunRecord, kind: str, name: str) -> float | None:
+def latency_of(record: RunRecord | ClassRow, kind: str, name: str) -> float | None:
     """Return a statistic such as ``p99_us`` of a kind of operation; None if there was no such operation.
 
     It is one of the service time, or with `RESPONSE_PREFIX` of the response time, which only runs at a given rate have.
+    The kind may be one of a class of sessions (`name_kind`).
     """
+    of_class, kind = split_kind(kind)
+    timed = class_of(record, of_class) if of_class and isinstance(record, RunRecord) else record
+    if timed is None:
+        return None
     is_service = not name.startswith(RESPONSE_PREFIX)
-    figures = (record.latency if is_service else record.response).get(kind, {})
+    figures = (timed.latency if is_service else timed.response).get(kind, {})
     value = figures.get(name.removeprefix(RESPONSE_PREFIX))
     return None if value is None else float(value)
+
+
+def class_of(record: RunRecord, name: str) -> ClassRow | None:
+    """Return what a class of sessions did; None if there is none of this name."""
+    return next((row for row in record.classes if row.name == name), None)
 
 
 def _figure(quantity: Quantity, unit: str) -> Figure:

@@ -1,6 +1,7 @@
 """The record of one run or observation, as stored in `run.json`. It is versioned, so that old records stay readable.
 
 History of the format, newest first:
+  6  ``classes``: what each class of sessions did.
   5  ``engine.flavour``: which product answered, and how that is known. ``product`` and ``version`` are that product's;
      before, they were those of the product whose protocol the server speaks.
   4  ``episodes``: the stretches in which the load was slow, with their causes. Raw files of loads of more than an hour
@@ -19,9 +20,10 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
+from openslob.core.workload import CLASSES
 from openslob.record.parts import READ, EngineFacts, Environment, Facts, Latencies, require_load
 
-RECORD_VERSION = 5
+RECORD_VERSION = 6
 # The settings of the server that a run was made with on purpose, in `RunRecord.engine`.
 SET = "set"
 # And the list of the settings that the server refused to its sessions (`core.measurement.RefusedSetting`).
@@ -201,6 +203,31 @@ class InstanceRow(RecordModel):
     log_bytes: float | None
 
 
+class ClassRow(RecordModel):
+    """One class of sessions: the totals of its sessions in the window, their rate, and how long operations took.
+
+    ``ops_per_s`` is None where no rate is published, ``target_ops_per_s`` for a class that works as fast as it can.
+    ``off_ops`` is by how many operations the session furthest off is off the shares that were asked for. ``latency``
+    and ``response`` are as in `RunRecord`, without single operations.
+    """
+
+    name: str
+    sessions: int
+    ops: int
+    selects: int
+    updates: int
+    scans: int
+    rows_read: int
+    rows_updated: int
+    rows_scanned: int
+    conflicts: int
+    off_ops: float
+    ops_per_s: float | None
+    target_ops_per_s: float | None
+    latency: Latencies = Field(default_factory=dict)
+    response: Latencies = Field(default_factory=dict)
+
+
 class WindowRecord(RecordModel):
     """The measured window: its begin and end, the seconds of the load and of the counters, and how far they differ."""
 
@@ -248,6 +275,7 @@ class RunRecord(DocumentWithFigures):
     ``plans`` (text by statement), ``wait_latency`` (of the events whose waits the engine counts by duration, as
     ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where they apply,
     ``server_started_at`` (by the server's clock; runs of one start are more alike than those of several),
+    ``programs`` (the package or folder that those of a server that slob runs are from),
     ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
     figures are not to be relied on yet), ``clock_us`` (what an operation's readings of the server's clock take),
     ``cache_use_limit`` (of runs with a Zipf law: up to how many uses a cache that is a clock counts of a block),
@@ -261,7 +289,8 @@ class RunRecord(DocumentWithFigures):
     the seconds of the load between which each ran. ``response`` has the same figures measured from the due time, for
     a run at a given rate, without ``slowest``. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window,
     by kind of object.
-    ``instances`` lists the instances of a cluster; it is empty for a single server. ``episodes`` are the stretches in
+    ``instances`` lists the instances of a cluster; it is empty for a single server. ``classes`` are those of the
+    sessions, in the order of their numbers; it is empty where all do the same work. ``episodes`` are the stretches in
     which the load was slow, the worst of them if they are very many; None if its course was not examined.
     """
 
@@ -283,6 +312,7 @@ class RunRecord(DocumentWithFigures):
     waits: tuple[WaitRow, ...] = ()
     io_by_object: Mapping[str, Mapping[str, float | None]] = Field(default_factory=dict)
     instances: tuple[InstanceRow, ...] = ()
+    classes: tuple[ClassRow, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     episodes: tuple[EpisodeRow, ...] | None = None
     errors: tuple[str, ...] = ()
@@ -307,6 +337,8 @@ class RunRecord(DocumentWithFigures):
         for kind, figure in _COUNTED.items():
             if self.value(figure) and kind not in self.latency:
                 yield f"it has operations of the kind {kind}, and no latency of them"
+        if self.kind is RecordKind.RUN and bool(self.spec.get(CLASSES)) != bool(self.classes):
+            yield "classes of sessions were asked for and have no figures, or have some and were not asked for"
 
     @property
     def relative(self) -> str:

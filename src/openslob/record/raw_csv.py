@@ -224,11 +224,14 @@ class RawCsv:
         rows = sessions_by_event.items() or [("", 0)]
         self._append("waits.csv", [(wall_ns, event, _cell(sessions)) for event, sessions in rows])
 
-    def latency(self, second: int, kind: OpKind, histogram: Histogram) -> None:
-        """Write the service times of one kind of operation in one second of the load (from 0)."""
+    def latency(self, second: int, kind: str, histogram: Histogram) -> None:
+        """Write the service times of one kind of operation in one second of the load (from 0).
+
+        The kind of a class of sessions has the name that `name_kind` returns.
+        """
         self._histogram("latency.csv", second, kind, histogram)
 
-    def response(self, second: int, kind: OpKind, histogram: Histogram) -> None:
+    def response(self, second: int, kind: str, histogram: Histogram) -> None:
         """Write the response times, measured from the due time, of one kind of operation in one second of the load."""
         self._histogram("response.csv", second, kind, histogram)
 
@@ -239,8 +242,8 @@ class RawCsv:
         self._append("events.csv", self.events[-1:])
         self.flush()
 
-    def _histogram(self, name: str, second: int, kind: OpKind, histogram: Histogram) -> None:
-        buckets, named = sorted(histogram.counts.items()), kind.value
+    def _histogram(self, name: str, second: int, kind: str, histogram: Histogram) -> None:
+        buckets, named = sorted(histogram.counts.items()), str(kind)
         self._append(name, [(second, named, lower_edge_us(bucket), count) for bucket, count in buckets])
 
     def copy_to(self, copy: Callable[[str, bytes], None]) -> None:

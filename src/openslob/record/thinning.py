@@ -92,7 +92,7 @@ class ThinnedCsv(RawCsv):
         self._sessions: dict[int, _Session] = {}
         self._intervals: list[_Interval] = []
         self._waiting: _Samples | None = None
-        self._histograms: dict[str, tuple[int, dict[OpKind, Histogram]]] = {}
+        self._histograms: dict[str, tuple[int, dict[str, Histogram]]] = {}
         # The last reading of the operating system, if it was not written, and the values that were read last.
         self._unwritten_os: tuple[int, Mapping[str, float | None]] | None = None
         self._os_seen: Mapping[str, float | None] = {}
@@ -280,11 +280,11 @@ class ThinnedCsv(RawCsv):
             super().waits(self._begin_ns - self._offset_ns + round(middle_s * NANOS), means)
         self._waiting = None
 
-    def latency(self, second: int, kind: OpKind, histogram: Histogram) -> None:
+    def latency(self, second: int, kind: str, histogram: Histogram) -> None:
         """Write the service times of a second, or add them to those of its step."""
         self._keep("latency.csv", second, kind, histogram, super().latency)
 
-    def response(self, second: int, kind: OpKind, histogram: Histogram) -> None:
+    def response(self, second: int, kind: str, histogram: Histogram) -> None:
         """Write the response times of a second, or add them to those of its step."""
         self._keep("response.csv", second, kind, histogram, super().response)
 
@@ -292,9 +292,9 @@ class ThinnedCsv(RawCsv):
         self,
         file: str,
         second: int,
-        kind: OpKind,
+        kind: str,
         histogram: Histogram,
-        write: Callable[[int, OpKind, Histogram], None],
+        write: Callable[[int, str, Histogram], None],
     ) -> None:
         step = self._begin_of_step(second)
         if file in self._histograms and self._histograms[file][0] != step:
@@ -305,7 +305,7 @@ class ThinnedCsv(RawCsv):
         _, of_step = self._histograms.setdefault(file, (step, {}))
         of_step.setdefault(kind, Histogram()).merge(histogram)
 
-    def _write_histograms(self, file: str, write: Callable[[int, OpKind, Histogram], None]) -> None:
+    def _write_histograms(self, file: str, write: Callable[[int, str, Histogram], None]) -> None:
         step, of_step = self._histograms.pop(file, (0, {}))
         for kind, histogram in of_step.items():
             write(step, kind, histogram)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from openslob.core.session_classes import parse_classes
 from openslob.core.units import Extent
-from openslob.core.workload import Workload
+from openslob.core.workload import CLASSES, Workload
 
 _SIZES = ("cache_bytes", "block_size")
 # What of a managed server a sweep varies, by the name of `ServerSpec`'s field.
@@ -37,7 +38,12 @@ def word_for(name: str) -> str:
 
 
 def in_words(name: str, value: Value) -> str:
-    """Return name and value in words, ``cache 16M`` or ``20 % updates``; a setting as the server has it, ``a=b``."""
+    """Return name and value in words, ``cache 16M`` or ``20 % updates``; a setting as the server has it, ``a=b``.
+
+    Of classes it returns the sessions of each.
+    """
+    if name == CLASSES and value:
+        return ", ".join(f"{own['sessions']} {of_class}" for of_class, own in parse_classes(value).items())
     text = format_parameter(name, value)[1]
     if is_setting(name):
         return f"{name}={text}"

@@ -96,5 +96,5 @@ RUN = Format(
     "a record of openslob",
     "record_version",
     RECORD_VERSION,
-    {1: _add_response, 2: _add_kind_observation, 3: _add_episodes, 4: take_defaults},
+    {1: _add_response, 2: _add_kind_observation, 3: _add_episodes, 4: take_defaults, 5: take_defaults},
 )

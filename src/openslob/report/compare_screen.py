@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from openslob.analyze.differences import Difference, Outcome, Shows
 from openslob.analyze.intervals import MOST_RUNS
 from openslob.analyze.outcome import count_noun
 from openslob.analyze.verdict_registry import Severity, invalidates, row_of
+from openslob.core.session_classes import split_kind
 from openslob.report.comparison import (
     at_point,
     change_cells,
@@ -55,6 +57,8 @@ _LABELS = {
     "cost_per_million_reads": "cost of 1M reads",
     "cost_per_million_logical_reads": "cost of 1M cached reads",
 }
+# What of a class of sessions is compared on the screen.
+_CLASS_FIGURE = re.compile(r".+/(ops_per_s|(select|update|scan)_p99_us)")
 _RESULTS = {
     GateResult.VIOLATED: "✗ {}: met",
     GateResult.UNDECIDED: "? {}: can't tell",
@@ -283,17 +287,21 @@ def _figures(pair: Pair) -> list[str]:
     rate = [name for name in ("ops_per_s", "transactions_per_s") if name in known][:1]
     about = [next((name for name in names if name in known), None) for names in zip(first, second, strict=True)]
     cost = "cost_per_million_reads" if first is by_reads else "cost_per_million_logical_reads"
-    return [name for name in (*rate, *about[:2], f"{kind}_p99_us", about[2], cost) if name in known]
+    shown = [name for name in (*rate, *about[:2], f"{kind}_p99_us", about[2], cost) if name in known]
+    return [*shown, *(name for name in known if _CLASS_FIGURE.fullmatch(name))]
 
 
 def _label(figure: str, physical: bool) -> str:
+    of_class, base = split_kind(figure)
+    if of_class:
+        return f"{of_class}: {_label(base, physical)}"
     if figure == "pio_read_per_s":
         return "physical reads/s" if physical else "engine reads/s"
     return _LABELS.get(figure) or in_words(figure.removesuffix("_us"))
 
 
 def _values(found: Difference) -> tuple[str, str]:
-    in_label = found.figure in _LABELS and found.unit.endswith("/s")
+    in_label = split_kind(found.figure)[1] in _LABELS and found.unit.endswith("/s")
     a, b = ((number(each.mean) if in_label else quantity(each.mean, found.unit)) for each in (found.a, found.b))
     return a, b
 

@@ -15,6 +15,7 @@ from openslob.analyze.differences import WIDEST_PCT, Difference, Outcome, Shows
 from openslob.analyze.intervals import MOST_RUNS, spread, starts_needed
 from openslob.analyze.outcome import count_noun
 from openslob.analyze.statistics import Basis
+from openslob.core.session_classes import split_kind
 from openslob.metrics import METRICS
 from openslob.metrics.run_metrics import RATE_OF
 from openslob.report.document import (
@@ -279,6 +280,10 @@ def list_mismatches(mismatches: Sequence[Mismatch]) -> LabelledTexts:
 
 def figure_label(name: str, physical: bool) -> str:
     """Return a figure's label; it says "physical" only if ``physical``, and "engine" otherwise."""
+    of_class, base = split_kind(name)
+    if of_class:
+        label = figure_label(base, physical)
+        return f"{of_class}: {label[:1].lower()}{label[1:]}"
     if name in METRICS:
         return METRICS[name].label_of(physical)
     *kind, at, _ = name.split("_")
@@ -461,7 +466,7 @@ def value_cells(difference: Difference) -> tuple[str, str]:
 
 def is_listed(name: str, difference: Difference) -> bool:
     """Return whether a comparison shows the figure: a main one, or one that differs."""
-    return not is_empty(difference) and (name in _MAIN or difference.outcome in _SHOWN)
+    return not is_empty(difference) and (split_kind(name)[1] in _MAIN or difference.outcome in _SHOWN)
 
 
 def is_empty(difference: Difference) -> bool:

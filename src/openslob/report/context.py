@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.analyze.load_kinds import load_kind
-from openslob.core.workload import Workload
+from openslob.core.workload import CLASSES, Workload
 from openslob.metrics import METRICS
 from openslob.record.model import REFUSED, SET, RecordKind, RunRecord
 from openslob.report.document import LabelledTexts, Paragraph, Section, TextPicture, TextTable
@@ -126,7 +126,7 @@ def test(record: RunRecord) -> Section:
 
 def _describe_workload(record: RunRecord) -> list[tuple[str, str]]:
     """Return the workload: sessions, data, operation, duration, and parameters that differ from their defaults."""
-    rows = [("sessions", _sessions(record)), ("data", _data(record)), ("operation", _operation(record))]
+    rows = [("sessions", _sessions(record)), ("data", _data(record)), *_operations(record)]
     rows += [("duration", _duration(record))] if record.window else []
     rows.append(("set", _list_changed(record) or "nothing; every parameter has its default"))
     asked = ", ".join(f"{name}={setting}" for name, setting in (record.engine.get(SET) or {}).items())
@@ -258,12 +258,23 @@ def _data(record: RunRecord) -> str:
     return f"{text}: {size(data)}, {relation} of {size(cache)}"
 
 
-def _operation(record: RunRecord) -> str:
-    blocks, updates, scans = (record.spec.get(name) or 0 for name in ("work_unit", "update_pct", "scan_pct"))
-    rows = record.spec.get("update_work_unit") or blocks
-    update = f"{updates} % updates of {_plural(rows, 'row')} ({record.spec.get('redo_stress')})"
-    commit = f", a commit each ({record.spec.get('commit_mode')})"
-    scan = f"; {scans} % of the selects scan {record.spec.get('scan_table_sz')}" if scans else ""
+def _operations(record: RunRecord) -> list[tuple[str, str]]:
+    """Return what operations are, of each class of sessions if there are any."""
+    if not record.spec.get(CLASSES):
+        return [("operation", _operation(record.spec))]
+    parts = Workload.model_validate(record.spec).parts
+    return [
+        (each.name, f"{_plural(each.workload.total_sessions, 'session')}: {_operation(each.workload.to_record())}")
+        for each in parts
+    ]
+
+
+def _operation(spec: Mapping[str, Any]) -> str:
+    blocks, updates, scans = (spec.get(name) or 0 for name in ("work_unit", "update_pct", "scan_pct"))
+    rows = spec.get("update_work_unit") or blocks
+    update = f"{updates} % updates of {_plural(rows, 'row')} ({spec.get('redo_stress')})"
+    commit = f", a commit each ({spec.get('commit_mode')})"
+    scan = f"; {scans} % of the selects scan {spec.get('scan_table_sz')}" if scans else ""
     if updates == 100:
         return update + commit
     return f"select of {_plural(blocks, 'block')}; {update + commit if updates else 'no updates'}{scan}"
@@ -288,6 +299,9 @@ def _list_changed(record: RunRecord) -> str:
         key: _slob_name(fields[key].json_schema_extra, key) if key in fields else key.upper() for key in record.spec
     }
     changed = {names[key]: setting for key, setting in record.spec.items() if setting != defaults.get(key)}
+    if classes := record.spec.get(CLASSES):
+        # With blanks, which are allowed there: lines are broken at them.
+        changed[names[CLASSES]] = f"'{str(classes).replace(',', ', ').replace(';', '; ')}'"
     return " ".join(f"{name}={_plain(setting)}" for name, setting in changed.items())
 
 

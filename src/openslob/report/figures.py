@@ -10,7 +10,7 @@ from openslob.core.histogram import PERCENTILES
 from openslob.metrics import METRICS
 from openslob.metrics.cost import price_of
 from openslob.metrics.model import ReportSection
-from openslob.record.model import InstanceRow, RunRecord, WaitRow
+from openslob.record.model import ClassRow, InstanceRow, RunRecord, WaitRow
 from openslob.report.document import LabelledTexts, Paragraph, Part, Section, TextTable
 from openslob.report.format import MISSING, micros, number, percent, quantity, seconds, shorten, size
 from openslob.report.record_view import label, show_figure
@@ -34,6 +34,7 @@ _FIRST = {
 }  # fmt: skip
 COST = ("cost_per_million_reads", "cost_per_million_logical_reads", "cost_per_million_commits")
 ENERGY = ("package_power_w", "joules_per_million_reads", "joules_per_million_commits")
+OFF_MIX = "off mix: by how many operations the session furthest off missed its shares of updates and scans"
 EVENTS_SHOWN = 6
 _EVENT_WIDTH = 40
 # Columns of the latency table: heading and field.
@@ -81,6 +82,37 @@ def instances(record: RunRecord) -> Section:
     lines.append(_instance_row("all", "", rows))
     targets = [Paragraph(row.target, f"{number}  ") for number, row in enumerate(rows, start=1)]
     return Section("Instances", (TextTable(head, lines), *targets) if rows else (), ", over the window")
+
+
+def classes(record: RunRecord) -> Section:
+    """Return what each class of sessions did, their total, and how long operations of each took."""
+    rows = record.classes
+    head = ("", "sessions", "ops/s", "wanted", "operations", "rows read", "updated", "conflicts", "off mix")
+    lines = [_class_row(row.name, [row]) for row in rows]
+    lines.append(_class_row("all", rows))
+    timed = [
+        _latency_row(f"{row.name}: {kind}{since}", figures)
+        for row in rows
+        for since, kinds in (("", row.latency), (", response", row.response))
+        for kind, figures in kinds.items()
+    ]
+    parts = (TextTable(head, lines), Paragraph(OFF_MIX), TextTable(("latency, µs", "count", *_LATENCY), timed))
+    return Section("Classes of sessions", parts if rows else (), ", over the window")
+
+
+def _class_row(name: str, rows: Sequence[ClassRow]) -> tuple[str, ...]:
+    wanted = [row.target_ops_per_s for row in rows if row.target_ops_per_s is not None]
+    return (
+        name,
+        number(sum(row.sessions for row in rows)),
+        number(_sum_of([row.ops_per_s for row in rows])),
+        number(sum(wanted) if wanted else None),
+        number(sum(row.ops for row in rows)),
+        number(sum(row.rows_read + row.rows_scanned for row in rows)),
+        number(sum(row.rows_updated for row in rows)),
+        number(sum(row.conflicts for row in rows)),
+        number(max((row.off_ops for row in rows), default=None)),
+    )
 
 
 def efficiency(record: RunRecord) -> Section:

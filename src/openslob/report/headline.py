@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.analyze.load_kinds import is_client_loop, is_paced, load_kind, skew_in_words
+from openslob.analyze.load_kinds import is_client_loop, is_paced, load_kind, mix_in_words
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 from openslob.metrics.cost import price_of
@@ -82,10 +82,9 @@ def observed_load(record: RunRecord) -> str:
 def _who(record: RunRecord) -> str:
     sessions = record.value("sessions")
     plural = "session" if sessions == 1 else "sessions"
-    scans = f", {record.spec.get('scan_pct')} % scans" if record.spec.get("scan_pct") else ""
     on = f" on {record.relative}" if record.relative else ""
-    more = f"{scans}{skew_in_words(record)}{', client loop' if is_client_loop(record) else ''}"
-    return f"{number(sessions)} {plural}{on}, {record.spec.get('update_pct')} % updates{more}"
+    loop = ", client loop" if is_client_loop(record) else ""
+    return f"{number(sessions)} {plural}{on}{mix_in_words(record.spec)}{loop}"
 
 
 def say_rate(record: RunRecord) -> str:
@@ -93,10 +92,15 @@ def say_rate(record: RunRecord) -> str:
     target, done = record.value("target_ops_per_s"), record.value("ops_per_s")
     if target is None:
         return ""
+    # Beside classes with a rate, others may have none.
+    paced = [each for each in record.classes if each.target_ops_per_s is not None]
+    of = f" of {' and '.join(each.name for each in paced)}" if paced else ""
+    if paced:
+        done = sum(each.ops_per_s or 0.0 for each in paced)
     if record.outcome(RATE_REACHED) is Holds.HOLDS:
-        return f", {number(target)} ops/s requested and reached"
+        return f", {number(target)} ops/s{of} requested and reached"
     backlog = seconds(record.value("backlog_s") or 0.0)
-    return f", {number(target)} ops/s requested, only {number(done)} reached with {backlog} of backlog at the end"
+    return f", {number(target)} ops/s{of} requested, only {number(done)} reached with {backlog} of backlog at the end"
 
 
 def say_burst(record: RunRecord) -> str:
@@ -210,18 +214,25 @@ def say_writes(record: RunRecord) -> list[str]:
 
 
 def _latencies(record: RunRecord) -> list[str]:
+    if record.classes:
+        return [
+            f"{row.name}: {kind} p99 {micros(figures.get('p99_us'))}{_response(row.response, kind)}"
+            f"{_longest(record, row.response.get(kind, figures))}"
+            for row in record.classes
+            for kind, figures in row.latency.items()
+        ]
     work = record.spec.get("work_unit")
     units = {"select": work, "update": record.spec.get("update_work_unit") or work}
     return [
-        f"{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}{_response(record, kind)}"
+        f"{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}{_response(record.response, kind)}"
         f"{_longest(record, record.response.get(kind, figures))}"
         for kind, figures in record.latency.items()
         if figures.get("count")
     ]
 
 
-def _response(record: RunRecord, kind: str) -> str:
-    p99 = record.response.get(kind, {}).get("p99_us")
+def _response(response: Mapping[str, Mapping[str, Any]], kind: str) -> str:
+    p99 = response.get(kind, {}).get("p99_us")
     return "" if p99 is None else f", {micros(p99)} from when it was due"
 
 

@@ -5,7 +5,7 @@ An observation has the same, without operations of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from openslob.analyze.load_kinds import is_paced, load_kind
 from openslob.core.places import server_of
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
-from openslob.record.model import DISCARDED, Holds, RecordKind, RunRecord, Status, Verdict
+from openslob.record.model import DISCARDED, ClassRow, Holds, RecordKind, RunRecord, Status, Verdict
 from openslob.report.document import LabelledTexts, Part, Screen, TextTable
 from openslob.report.format import MISSING, micros, number, percent, seconds, size
 from openslob.report.headline import (
@@ -99,7 +99,8 @@ def key_figures(record: RunRecord) -> tuple[tuple[str, str], ...]:
     reads = share is not None and share >= READS_LEAD
     kind = "physical" if record.outcome(REACHED_DEVICE) is Holds.HOLDS else "engine"
     rate = (f"{kind} reads/s", "pio_read_per_s") if reads else ("logical reads/s", "lio_per_s")
-    timed = next(iter((record.response or record.latency).values()), {})
+    # No one latency is that of an operation of several classes.
+    timed = {} if record.classes else next(iter((record.response or record.latency).values()), {})
     figures = (
         (rate[0], number(record.value(rate[1]))),
         ("mean of a read", micros(record.value("engine_read_latency_us")) if reads else MISSING),
@@ -245,13 +246,29 @@ def _parts(record: RunRecord) -> tuple[Part, ...]:
 
 def _latencies(record: RunRecord) -> tuple[Part, ...]:
     """Return the latency of a single read beside those of operations, each with how often it was done."""
-    timed = record.response or record.latency
     window = record.window.load_seconds if record.window else 0.0
     rows = [_read_row(record)] if record.value("pio_read_per_s") else []
-    rows += [_operation_row(record, kind, figures, window) for kind, figures in timed.items() if figures.get("count")]
-    since = "from when due" if record.response else ""
+    rows += [_operation_row(record, *timed, window) for timed in _timed(record) if timed[1].get("count")]
+    since = "from when due" if record.response and not record.classes else ""
     head = (f"in {seconds(window)}" if window else "", "per second", "mean", "p50", "p99", "longest", since)
     return (TextTable(head, rows, texts=frozenset({0, 6})),) if rows else ()
+
+
+def _timed(record: RunRecord) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """Yield the name of each kind of operation, of each class if there are any, its figures, and what it is."""
+    if not record.classes:
+        yield from ((kind, found, _blocks_of(record.spec, kind)) for kind, found in _felt(record).items())
+        return
+    loads = {part.name: part.workload.to_record() for part in Workload.model_validate(record.spec).parts}
+    for row in record.classes:
+        since = ", due" if row.response else ""
+        for kind, found in _felt(row).items():
+            yield f"{row.name}: {kind}{since}", found, _blocks_of(loads.get(row.name, {}), kind)
+
+
+def _felt(timed: RunRecord | ClassRow) -> Mapping[str, Mapping[str, Any]]:
+    """Return response times of what has a rate, and else service times."""
+    return timed.response or timed.latency
 
 
 def _read_row(record: RunRecord) -> tuple[str, ...]:
@@ -260,17 +277,17 @@ def _read_row(record: RunRecord) -> tuple[str, ...]:
 
 
 def _operation_row(
-    record: RunRecord, kind: str, figures: Mapping[str, float | None], window_s: float
+    record: RunRecord, kind: str, figures: Mapping[str, float | None], about: str, window_s: float
 ) -> tuple[str, ...]:
     count = figures.get("count") or 0
     per_s = number(count / window_s) if window_s and record.value("ops_per_s") is not None else MISSING
     times = (micros(figures.get(name)) for name in ("mean_us", "p50_us", "p99_us", "max_us"))
-    return (kind, per_s, *times, _blocks_of(record, kind))
+    return (kind, per_s, *times, about)
 
 
-def _blocks_of(record: RunRecord, kind: str) -> str:
-    work = record.spec.get("work_unit")
-    blocks = {"select": work, "update": record.spec.get("update_work_unit") or work}.get(kind)
+def _blocks_of(spec: Mapping[str, Any], kind: str) -> str:
+    work = spec.get("work_unit")
+    blocks = {"select": work, "update": spec.get("update_work_unit") or work}.get(kind)
     return "" if blocks is None else f"{blocks} block{'' if blocks == 1 else 's'}"
 
 
@@ -329,7 +346,7 @@ def sweep_command(record: RunRecord, sessions: str, given: Mapping[str, str]) ->
 
     It is empty where one command can't say that.
     """
-    if record.kind is not RecordKind.RUN or record.instances or is_paced(record):
+    if record.kind is not RecordKind.RUN or record.instances or record.classes or is_paced(record):
         return ""
     changed = {"sessions": sessions, **{name: _flag(value) for name, value in _changed(record).items()}, **given}
     changed["sessions"] = sessions

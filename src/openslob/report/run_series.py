@@ -67,7 +67,8 @@ class RunSeries:
     ``even_s`` is the period in which the engine's counts kept pace with the work (`RunTables.even_s`), if known.
     ``slice_s`` is the length of the longest slice, 0 if unknown; latencies are recorded at the end of their slice.
     ``latency`` maps kind of operation and the begin of a step, in seconds of the load, to a histogram of service times;
-    ``response`` does the same for response times, measured from when operations were due, if the run had a target rate.
+    with classes of sessions, kinds are named by class (`name_kind`). ``response`` does the same for response times,
+    measured from when operations were due, if the run had a target rate.
     ``engine_latency`` has, by event, the waits that the engine counts by duration.
     """
 
@@ -95,8 +96,8 @@ def read(folder: Path, record: RunRecord) -> RunSeries:
         slice_s=tables.slice_s,
         waits=_waits(tables),
         host=_Readings(tables.host),
-        latency=_latency(tables, tables.latency, length_s),
-        response=_latency(tables, tables.response, length_s),
+        latency=_latency(tables, tables.class_latency or tables.latency, length_s),
+        response=_latency(tables, tables.class_response or tables.response, length_s),
         engine_latency=_engine_latency(tables),
     )
 

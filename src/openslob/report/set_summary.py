@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openslob.analyze.curves.points import ORDER, SESSIONS, ParameterValue, Point
+from openslob.analyze.curves.points import CLASS_COUNT, ORDER, SESSIONS, ParameterValue, Point, step_word
 from openslob.analyze.curves.series import ONE_LINE, Axes, Exhausted, PointSet, Series
 from openslob.analyze.load_kinds import LOAD
 from openslob.analyze.statistics import Estimate
 from openslob.core.units import Price
+from openslob.core.workload import CLASSES
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, shorten, size
 from openslob.report.record_view import REACHED_DEVICE, caveats, costs_in_words
@@ -56,6 +57,8 @@ def axis_text(points: PointSet) -> str:
         return "sessions"
     if points.along == ORDER:
         return "the order of the reports"
+    if points.along.endswith(CLASS_COUNT):
+        return f"sessions of {step_word(points.along)}"
     return "operations/s requested" if points.along == "target_ops" else "block visits/s requested"
 
 
@@ -104,7 +107,9 @@ def _p99(point: Point) -> str:
     p99 = point.mean("op_p99_us") if response is None else response
     since = "" if response is None else " from when it was due"
     blocks = point.parameters.get("work_unit")
-    operation = f"{point.main_kind} of {blocks} block{'' if blocks == 1 else 's'}"
+    # Operations of several classes of sessions need not be alike.
+    of = "" if point.parameters.get(CLASSES) else f" of {blocks} block{'' if blocks == 1 else 's'}"
+    operation = f"{point.main_kind}{of}"
     return "" if p99 is None else f" ({operation} p99 {micros(p99)}{since})"
 
 

@@ -58,7 +58,8 @@ def slowest_of(records: Sequence[RunRecord], most: int | None = MOST) -> list[Sl
 def of_single_blocks(records: Sequence[RunRecord]) -> bool:
     """Return whether every operation of the runs reads one block and does nothing else."""
     return all(
-        record.spec.get("work_unit") == 1 and not record.spec.get("update_pct") and not record.spec.get("scan_pct")
+        record.spec.get("work_unit") == 1
+        and not (record.spec.get("update_pct") or record.spec.get("scan_pct") or record.classes)
         for record in records
     )
 

@@ -8,6 +8,7 @@ from openslob.record.model import RunRecord
 from openslob.report.context import drivers, files, host, remarks, server, test, unknown
 from openslob.report.document import Answer, Document, MadePictures, Title, Verdicts, title_of
 from openslob.report.figures import (
+    classes,
     cost,
     definitions,
     efficiency,
@@ -39,6 +40,7 @@ def run_document(record: RunRecord, folder: Path | None = None) -> Document:
             load_profile(record),
             log(record),
             pacing(record),
+            classes(record),
             instances(record),
             drivers(record),
             efficiency(record),

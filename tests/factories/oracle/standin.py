@@ -25,7 +25,7 @@ from factories.oracle.wire_encodings import NUMBER, VARCHAR
 
 # OUT binds of blocks that ask one thing.
 _FIXED = {"clock_cost_us": Decimal("1.2"), "clock_step_us": 1, "clustered": 0}
-_SLICE = re.compile(r"BEGIN SLOB_SLICE_(\d+)\s*\(", re.IGNORECASE)
+_SLICE = re.compile(r"BEGIN (SLOB_SLICE_(\d+)(?:_\d+)?)\s*\(", re.IGNORECASE)
 _WRITTEN = re.compile(r"\bc\d+ = ", re.IGNORECASE)
 _CHANGED = re.compile(r"^(?:INSERT(?: /\*.*?\*/)? INTO|UPDATE|DELETE(?: FROM)?) (\w+)", re.IGNORECASE)
 _EXPLAINED = re.compile(r"STATEMENT_ID = '(\w+)' FOR (.*)", re.IGNORECASE | re.DOTALL)
@@ -185,7 +185,7 @@ class StandIn(Executor):
 
     def _block(self, code: str, binds: dict[str, Any]) -> Mapping[str, Any]:
         if called := _SLICE.search(code):
-            return self._run_slice(int(called[1]), binds)
+            return self._run_slice(called[1].upper(), int(called[2]), binds)
         table = str(next((value for name, value in binds.items() if "table" in name), "")).upper()
         if "GATHER_TABLE_STATS" in code:
             self._world.tables[table].analyzed = True
@@ -219,10 +219,10 @@ class StandIn(Executor):
             raise OracleError(56708, "Could not find any datafiles with asynchronous i/o capability")
         return {"max_iops": 1000 * int(binds["disks"]), "max_mb_per_s": 10 * int(binds["most_ms"]), "latency_ms": 0}
 
-    def _run_slice(self, schema: int, binds: dict[str, Any]) -> Mapping[str, Any]:
-        text = self._world.procedures.get(f"SLOB_SLICE_{schema}")
+    def _run_slice(self, program: str, schema: int, binds: dict[str, Any]) -> Mapping[str, Any]:
+        text = self._world.procedures.get(program)
         if text is None:
-            raise OracleError(6550, f"line 1, column 7:\nPLS-00201: identifier 'SLOB_SLICE_{schema}' must be declared")
+            raise OracleError(6550, f"line 1, column 7:\nPLS-00201: identifier '{program}' must be declared")
         update = re.search(rf"UPDATE (?:/\*.*?\*/ )?CF1_{schema} .*? WHERE", code_of(text), re.IGNORECASE)
         columns = len(_WRITTEN.findall(update[0])) if update else 0
         waits = "IMMEDIATE WAIT" in text.upper()

@@ -49,6 +49,10 @@ def _elsewhere(tmp_path, monkeypatch):
     SEEN.clear()
 
 
+# Of parameters that take no number.
+_OTHER_VALUES = {"mode": "pio", "price": "3/month", "classes": "a:sessions=3"}
+
+
 def call(*args: str, env: dict[str, str] | None = None, typed: str | None = None):
     result = CliRunner().invoke(APP, args, env=env, input=typed)
     if result.exception and not isinstance(result.exception, SystemExit):
@@ -96,13 +100,14 @@ def test_every_parameter_has_a_working_flag():
         SEEN.clear()
         call(
             "run",
-            *(
-                [one.flag]
-                if one.is_switch
-                else [one.flag, one.default or {"mode": "pio", "price": "3/month"}.get(one.name, "3")]
-            ),
+            *([one.flag] if one.is_switch else [one.flag, one.default or _OTHER_VALUES.get(one.name, "3")]),
         )
         assert SEEN[0].parameters.sources[one.name] == "flag"
+
+
+def test_a_flag_for_each_class_of_sessions_adds_to_the_others():
+    call("run", "--class", "readers:sessions=4,update_pct=0", "--class", "writers:sessions=2")
+    assert SEEN[0].parameters.workload.classes == "readers:sessions=4,update_pct=0;writers:sessions=2"
 
 
 def test_a_wrong_value_is_a_usage_error():

@@ -66,6 +66,43 @@ def test_the_order_of_sources(home):
     assert update_pct("p", {"SLOB_UPDATE_PCT": "50"}, update_pct="60") == (60, "flag")
 
 
+def classes(environment=None, **flags: str) -> tuple[str | None, str]:
+    found = resolve(flags, None, environment or {})
+    return found.workload.classes, found.sources["classes"]
+
+
+def test_classes_of_sessions_are_tables_or_one_text():
+    readers = "readers:sessions=16,update_pct=0"
+    here("[classes.readers]\nsessions = 16\nupdate_pct = 0\n[classes.writers]\nsessions = 4\ndo_hotspot = true\n")
+    assert classes() == (f"{readers};writers:sessions=4,do_hotspot=True", "slob.toml:1")
+    here("[workload]\nseed = 2\n[workload.classes.readers]\nsessions = 16\nupdate_pct = 0\n")
+    assert classes() == (readers, "slob.toml:1")
+    here(f'classes = "{readers}"\n')
+    assert classes() == (readers, "slob.toml:1")
+    assert classes({"SLOB_CLASSES": "a:sessions=1"}) == ("a:sessions=1", "environment")
+    assert classes(classes="b:sessions=1;c:sessions=2") == ("b:sessions=1;c:sessions=2", "flag")
+    assert "slob.toml:1: class readers is no table" in error_of("[classes]\nreaders = 16\n")
+
+
+def test_classes_take_the_place_of_a_weaker_number_of_sessions_and_of_no_other(home):
+    (home / "slob.toml").write_text("sessions = 8\n")
+    found = resolve({"classes": "a:sessions=3"}, None, {})
+    assert found.workload.total_sessions == 3
+    assert f"CLASSES (flag) overrides sessions ({home}/slob.toml:1)" in found.notices
+    for flags in ({"sessions": "8"}, {"threads_per_schema": "2"}):
+        with pytest.raises(UsageError, match=r"\(flag\) and CLASSES \(flag\) both say how many sessions there are"):
+            resolve({"classes": "a:sessions=3", **flags}, None, {})
+    (home / "slob.toml").write_text('classes = "a:sessions=3"\n')
+    with pytest.raises(UsageError, match=r"SESSIONS \(flag\) and CLASSES \(.*slob.toml:1\) both say"):
+        resolve({"sessions": "8"}, None, {})
+
+
+def test_a_class_that_is_wrong_is_refused_in_a_line_with_its_origin():
+    with pytest.raises(UsageError) as caught:
+        resolve({"classes": "readers:sessions=1,run_time=5"}, None, {})
+    assert str(caught.value).startswith("class readers: run_time is of all sessions; a class may have sessions, ")
+
+
 def test_a_file_that_is_named_takes_the_place_of_the_one_here_and_not_of_the_users(home):
     (home / "slob.toml").write_text('results = "/data"\nname = "user"\n')
     here('name = "here"\nengine = "mariadb"\n')

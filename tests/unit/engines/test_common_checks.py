@@ -11,8 +11,15 @@ from factories.tables import table
 from openslob.core.errors import SlobError
 from openslob.core.workload import DataSpec, Workload
 from openslob.engines import common_checks
-from openslob.engines.common_checks import check_connections, check_data, place_remedies, require_own_storage
+from openslob.engines.common_checks import (
+    check_connections,
+    check_data,
+    check_loop,
+    place_remedies,
+    require_own_storage,
+)
 from openslob.engines.facts import DataState, Finding, ServerFacts
+from openslob.engines.flavour import Identity
 
 SMALL = Workload(schemas=2, scale="100", scan_table_sz="5", work_unit=4)
 FACTS = ServerFacts("Product", "1.0", 4096, 1000, 50, {}, True, tablespace="SLOB4K")
@@ -32,6 +39,16 @@ def test_a_service_that_takes_no_statement_for_a_setting_is_not_given_one_by_a_s
     placed = list(place_remedies(found, "in the DB parameter group", ("ALTER SYSTEM",)))
     assert [each.by for each in placed] == ["in the DB parameter group", own]
     assert [each.remedy for each in placed] == [each.remedy for each in found]
+
+
+def test_a_server_that_runs_no_loop_is_offered_that_of_the_client():
+    identity = Identity("TinyDB", "1", "MySQL", "8.0.1", "", "", no_loop="it has no procedures")
+    tiny, of_client = replace(FACTS, product="TinyDB", identity=identity), SMALL.changed(loop="client")
+    (finding,) = check_loop(SMALL, tiny)
+    assert finding.blocking
+    assert finding.why == "TinyDB can't run the work loop: it has no procedures"
+    assert "--loop client" in finding.remedy
+    assert not [*check_loop(of_client, tiny), *check_loop(SMALL, FACTS)]
 
 
 def test_data_of_another_tablespace_do_not_fit():

@@ -7,7 +7,9 @@ import sys
 import pytest
 
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.interrupt import Interrupt
 from openslob.engines import registry
+from openslob.kinds.storage.own_word import OwnRequest, open_own_word
 
 MODULE = """
 from openslob.engines.registry.entry import EngineEntry
@@ -26,6 +28,18 @@ from tinydb_slob import TinyEngine
 
 connect = TinyEngine
 """
+
+
+@pytest.mark.parametrize("target", [registry.EMBEDDED, "postgresql://h/db", "mysql://h/db"])
+def test_a_server_that_has_no_calibration_of_its_own_is_refused_before_it_is_started(target, monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENSLOB_HOME", str(tmp_path))
+    with (
+        pytest.raises(UsageError, match="has no calibration of its own"),
+        open_own_word(OwnRequest(target, consented=frozenset({"calibrate_io"})), None, Interrupt()),
+    ):
+        pytest.fail("it was opened")
+    assert registry.list_known() == []
+    registry.require_calibration("oracle://u@h:1521/db")
 
 
 @pytest.fixture

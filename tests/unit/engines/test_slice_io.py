@@ -1,13 +1,16 @@
 """What the work loop of every engine is given."""
 
+import pytest
+
 from factories.tables import table
 from openslob.core.access import KeyLaw
 from openslob.core.workload import Workload
 from openslob.engines.mysql import slice_procedure as mysql
 from openslob.engines.mysql.names import MysqlNames
+from openslob.engines.oracle import names as oracle
 from openslob.engines.postgresql import slice_procedure as postgresql
 from openslob.engines.postgresql.names import PostgresNames
-from openslob.engines.slice_io import loop_parameters, step_aside_s
+from openslob.engines.slice_io import loop_parameters, procedures_of, step_aside_s
 from openslob.kinds.run.plan import session_plans
 
 
@@ -44,6 +47,26 @@ def test_a_loop_is_given_the_constants_of_its_law():
 def _texts(workload):
     yield postgresql.compose_slice(PostgresNames(), 1, workload).as_string()
     yield mysql.compose_slice(MysqlNames(), 1, workload, 128)
+
+
+def test_each_class_has_procedures_of_its_own_on_the_schemas_that_its_sessions_visit():
+    load = Workload(schemas=4, classes="readers:sessions=5;writers:sessions=2")
+    found = [(schema, part.name) for schema, part in procedures_of(load)]
+    assert found == [*((schema, "readers") for schema in (1, 2, 3, 4)), (2, "writers"), (3, "writers")]
+    assert [schema for schema, _ in procedures_of(Workload(schemas=4, sessions=2))] == [1, 2]
+    assert MysqlNames().procedure(2) == "`slob`.`slice_2`"
+    assert MysqlNames().procedure(2, 1) == "`slob`.`slice_2_1`"
+    assert (oracle.procedure(2), oracle.procedure(2, 1)) == ("SLOB_SLICE_2", "SLOB_SLICE_2_1")
+    assert all(oracle.is_made_by_load(oracle.procedure(2, part)) for part in (0, 1, 12))
+
+
+def test_sessions_of_a_small_class_step_aside_among_many_of_others():
+    load = Workload(schemas=1, classes="few:sessions=2;many:sessions=98;paced:sessions=2,target_ops=5")
+    few, *_, paced = session_plans(load, 8192, "t")
+    assert step_aside_s(few) == pytest.approx(102 * 2e-4)
+    assert step_aside_s(paced) == 0
+    text = postgresql.compose_slice(PostgresNames(), 1, few.workload, few.part, few.crowd).as_string()
+    assert text.count("IF waits THEN") == 3
 
 
 @table(("parameters", "together"), [({"sessions": 100}, True), ({"sessions": 2}, False),

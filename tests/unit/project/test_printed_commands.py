@@ -98,11 +98,12 @@ def as_typed(command, words):
 
 
 def workload(command, given):
-    texts = {name: value for name, value in given.items() if name in parameters() and value is not None}
+    texts = {name: value for name, value in given.items() if name in parameters() and value not in (None, ())}
     texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in texts.items()}
+    texts |= {name: ";".join(value) for name, value in texts.items() if isinstance(value, list | tuple)}
     if command == "sweep":
         for name, text in texts.items():
-            for value in split(text):
+            for value in split(text, name):
                 resolve({name: value}, None, {})
     elif texts:
         resolve(texts, None, {})

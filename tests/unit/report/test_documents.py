@@ -51,6 +51,7 @@ DIGESTS = (
     "run-remote", "lab-noisy", "v4/measured",
     "v1/constructed", "v2/constructed", "v2/measured", "v2/paced", "v3/measured", "v4/thinned", "run-cached",
     "run-buffered", "run-interrupted", "run-unpublished", "sweep-v1/measured", "storage-orion", "v5/measured",
+    "v6/measured",
 )  # fmt: skip
 # The figures of pictures are among their goldens, and definitions among those of the registry.
 FOLDER = Path("/results/record")

@@ -14,10 +14,11 @@ from openslob.analyze.load_kinds import ALL_CLIENTS, LOAD, load_kind
 from openslob.analyze.statistics import Basis, Estimate, of_repeats, relative_half_width
 from openslob.analyze.timeline import Timeline
 from openslob.analyze.verdict_registry import Severity, gravest, row_of, severity_of
-from openslob.core.workload import PRICE
+from openslob.core.session_classes import join_classes, name_kind, parse_classes, split_kind
+from openslob.core.workload import CLASSES, PRICE
 from openslob.metrics import METRICS, PRICED
 from openslob.metrics.model import RESPONSE_PREFIX
-from openslob.metrics.run_metrics import RATE_OF, latency_of
+from openslob.metrics.run_metrics import RATE_OF, class_of, latency_of
 from openslob.record.model import SET, Holds, RunRecord, Status, all_reservations
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
@@ -121,6 +122,10 @@ def in_order(values: Set[ParameterValue]) -> tuple[ParameterValue, ...]:
 
 RESPONSE = tuple(RESPONSE_PREFIX + name for name in SERVICE)
 LATENCIES = (*SERVICE, *RESPONSE)
+# The end of the name of a parameter: how many sessions a class has.
+CLASS_COUNT = ".sessions"
+# In the place of a kind of operation: all operations of a class of sessions, whose rate is ``CLASS/ops_per_s``.
+CLASS_RATE = "ops"
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +194,7 @@ class Point:
     ``record_ids`` are the repeats behind the means; ``left_out`` maps the id of each run that failed or was interrupted
     to the reason. ``failed`` maps each verdict that fails in at least one repeat to its sentence; ``held`` are the
     verdicts that hold in every repeat. ``along`` is the parameter that series run along: the sessions, or a rate.
+    ``of_classes`` has the figures of each class of sessions, by class and kind of operation (`name_kind`).
     ``severities`` has the gravest severity of each that fails. ``reservations`` are those of the repeats' records,
     ``price`` the one that they have, if it is the same.
     """
@@ -206,6 +212,7 @@ class Point:
     reservations: tuple[str, ...] = ()
     price: str | None = None
     severities: Mapping[str, Severity] = field(default_factory=dict)
+    of_classes: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
 
     @property
     def severity(self) -> Severity | None:
@@ -230,6 +237,8 @@ class Point:
             return str(self.parameters.get(LOAD, ALL_CLIENTS))
         if self.along in RATES:
             return RATES[self.along].format(self.step)
+        if self.along.endswith(CLASS_COUNT):
+            return f"{self.step} {step_word(self.along)}"
         return f"{self.sessions} session{'' if self.sessions == 1 else 's'}"
 
     def mean(self, name: str) -> float | None:
@@ -240,12 +249,20 @@ class Point:
         """Return a metric of the registry, or a latency such as ``select_p99_us``.
 
         ``op_p99_us`` is that of the most frequent kind of operation; ``select_response_p99_us`` is a response time.
+        ``readers/select_p99_us`` and ``readers/ops_per_s`` are those of a class of sessions.
         """
         if name in METRICS:
             return self.metrics[name]
         kind, _, percentile = name.partition("_")
+        if kind in self.of_classes:
+            return self.of_classes[kind].get(percentile, Estimate(None, why="no such figure of a class"))
         latencies = self.latency.get(self.main_kind if kind == "op" else kind, {})
         return latencies.get(percentile, Estimate(None, why="there was no such operation"))
+
+    @property
+    def class_figures(self) -> list[str]:
+        """The names of the figures of its classes of sessions, as `figure` takes them."""
+        return [f"{kind}_{name}" for kind, figures in self.of_classes.items() for name in figures]
 
     @property
     def main_kind(self) -> str:
@@ -256,7 +273,8 @@ class Point:
 def parameters_of(record: RunRecord) -> dict[str, ParameterValue]:
     """Return the parameters that distinguish points: the spec without the seed, and facts of engine and host.
 
-    An observation has what was observed as its load, and no sessions: those of its load are not known.
+    An observation has what was observed as its load, and no sessions: those of its load are not known. A class of
+    sessions has a parameter of its own for how many they are: a series may run along it.
     """
     kind = load_kind(record)
     asked = {name: value for name, value in kind.parameters(record).items() if name not in _NOT_PARAMETERS}
@@ -267,11 +285,27 @@ def parameters_of(record: RunRecord) -> dict[str, ParameterValue]:
     return {
         SESSIONS: kind.sessions(record) or None,
         **asked,
+        **(_classes_apart(asked[CLASSES]) if asked.get(CLASSES) else {}),
         **engine,
         **settings,
         **instances,
         "host": record.environment.get("host"),
     }
+
+
+def _classes_apart(text: object) -> dict[str, ParameterValue]:
+    """Return how many sessions each class has, by ``CLASS.sessions``, and the classes without that."""
+    classes = parse_classes(text)
+    counts = {f"{name}{CLASS_COUNT}": int(own["sessions"]) for name, own in classes.items()}
+    rest = {name: {key: value for key, value in own.items() if key != SESSIONS} for name, own in classes.items()}
+    return {**counts, CLASSES: join_classes(rest)}
+
+
+def step_word(along: str) -> str:
+    """Return the heading of the steps of a series: sessions, those of a class, or a rate that was requested."""
+    if along.endswith(CLASS_COUNT):
+        return along.removesuffix(CLASS_COUNT)
+    return SESSIONS if along == SESSIONS else "requested/s"
 
 
 def varying(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -300,6 +334,9 @@ def _point(runs: Sequence[Run]) -> Point:
         left_out={run.record.id: _reason(run.record) for run in runs if run not in good},
         metrics=_Figures(METRICS, lambda name: SEVERAL_PRICES if name in several else _metric(good, name)),
         latency={kind: _Figures(LATENCIES, partial(_latency, good, kind)) for kind in kinds},
+        of_classes={
+            name: _Figures(names, partial(_class_figure, good, name)) for name, names in _class_kinds(good).items()
+        },
         failed=_find_failed(runs),
         limit=_limit([run.record for run in good]),
         held=_find_held([run.record for run in good]),
@@ -307,6 +344,21 @@ def _point(runs: Sequence[Run]) -> Point:
         price=next(iter(prices)) if len(prices) == 1 else None,
         severities=_find_severities(runs),
     )
+
+
+def _class_kinds(runs: Sequence[Run]) -> dict[str, Collection[str]]:
+    """Return, by class and kind of operation, the names of the figures of the classes of sessions of these runs."""
+    rows = [row for run in runs for row in run.record.classes]
+    rates: dict[str, Collection[str]] = {name_kind(row.name, CLASS_RATE): ("per_s",) for row in rows}
+    return {**rates, **{name_kind(row.name, kind): LATENCIES for row in rows for kind in row.latency}}
+
+
+def _class_figure(runs: Sequence[Run], of: str, name: str) -> Estimate:
+    of_class, kind = split_kind(of)
+    if kind != CLASS_RATE:
+        return _latency(runs, of, name)
+    rows = [class_of(run.record, of_class) for run in runs]
+    return _of_runs(runs, [None if row is None else row.ops_per_s for row in rows])
 
 
 def _reason(record: RunRecord) -> str:

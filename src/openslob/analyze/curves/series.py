@@ -17,6 +17,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from openslob.analyze.curves.points import (
+    CLASS_COUNT,
     ORDER,
     OTHERS,
     RATES,
@@ -29,11 +30,13 @@ from openslob.analyze.curves.points import (
     Run,
     mismatches,
     points,
+    step_word,
     varying,
 )  # fmt: skip
 from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.core.errors import UsageError
 from openslob.core.units import format_bytes
+from openslob.core.workload import CLASSES
 from openslob.record.varied import is_setting
 
 # From this share of block visits on, a set of runs is about physical reads and not about the cache.
@@ -240,7 +243,12 @@ def _point_set(runs: tuple[Run, ...], axes: Axes | None) -> PointSet:
 
 
 def _along(runs: Sequence[Run]) -> str:
-    """Return what series run along: a rate that varies while the session count does not, else the sessions."""
+    """Return what series run along: a rate that varies while the session count does not, else the sessions.
+
+    Of runs with classes it is the sessions of the first class that has several numbers of them.
+    """
+    if counts := [name for name in varying(runs) if name.endswith(CLASS_COUNT)]:
+        return counts[0]
     rates = [name for name in varying(runs) if name in RATES]
     same = len({run.parameters.get(SESSIONS) for run in runs}) < 2
     return rates[0] if same and len(rates) == 1 else SESSIONS
@@ -249,11 +257,12 @@ def _along(runs: Sequence[Run]) -> str:
 def axes_for(of_points: Sequence[Point]) -> Axes:
     """Return the axes for points: physical reads if most points read physically, else logical reads and operations.
 
-    At a given rate the latency is the response time.
+    At a given rate of all sessions the latency is the response time.
     """
     reading = [_reads_physically(point) for point in of_points if point.mean("block_visits_per_s")]
     axes = PHYSICAL if not reading or 2 * sum(reading) >= len(reading) else CACHED
-    paced = of_points and all(point.mean("target_ops_per_s") is not None for point in of_points)
+    rates = [point.mean("target_ops_per_s") for point in of_points if not point.parameters.get(CLASSES)]
+    paced = of_points and len(rates) == len(of_points) and None not in rates
     return replace(axes, latency=RESPONSE_LATENCY) if paced else axes
 
 
@@ -309,8 +318,8 @@ def _parameter_text(name: str, value: ParameterValue) -> str:
         return f"{name.replace('_', ' ')} unknown"
     if name == "direct_io":
         return "direct I/O" if value else "buffered I/O"
-    if name in RATES:
-        return RATES[name].format(value)
+    if name in RATES or name.endswith(CLASS_COUNT):
+        return RATES.get(name, f"{{}} {step_word(name)}").format(value)
     if name in _TEXTS:
         return _TEXTS[name].format(format_bytes(value) if isinstance(value, int) and value >= 1024 else value)
     if isinstance(value, bool):

@@ -91,7 +91,8 @@ def limit_found(measurement: Measurement) -> Verdict:
     queued, inside = _cpu_wait_pct(measurement), _in_server_pct(measurement)
     cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
-    limit = GIVEN_RATE if is_reached(measurement) else _limit(measurement, cpu, server, shares)
+    given = is_reached(measurement) and _have_all_rates(measurement)
+    limit = GIVEN_RATE if given else _limit(measurement, cpu, server, shares)
     disturbed = limit != GIVEN_RATE and bool(has_worked(measurement.others))
     doubt = _doubt(measurement, limit, shares, queue)
     figures: dict[str, Shown] = {
@@ -203,9 +204,14 @@ def _in_force(measurement: Measurement) -> str:
     return f"The limit was a{cap_in_words(cap)[1:]}, in force {share}"
 
 
+def _have_all_rates(measurement: Measurement) -> bool:
+    """Return whether no class of sessions works as fast as it can beside those with a rate."""
+    return all(part.workload.is_paced or not part.name for part in measurement.workload.parts)
+
+
 def _mostly_thinks(measurement: Measurement) -> bool:
     """Return whether sessions with think time were in operations for less than half of the load."""
-    if not measurement.workload.think_tm_frequency or measurement.window.load_seconds <= 0:
+    if not measurement.workload.thinks or measurement.window.load_seconds <= 0:
         return False
     working_s = total(measurement, "busy_us") / 1e6
     return working_s < len(measurement.sessions) * measurement.window.load_seconds * (1 - MAIN_SHARE_PCT / 100)

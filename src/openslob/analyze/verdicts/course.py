@@ -112,8 +112,7 @@ def no_stalls(measurement: Measurement) -> Verdict:
     show it. Operations that were cancelled at the end count with the time that they had run at least. At a given rate
     sessions may wait for a due time while the server stalls: then response times are judged.
     """
-    timed = measurement.latency if measurement.schedule is None else measurement.response
-    name, histograms = "no_stalls", [each for each in timed.values() if each.count]
+    name, histograms = "no_stalls", [each for each in measurement.timed if each.count]
     if not histograms:
         return unknown(name, "Can't be determined: no operation was timed.")
     limits_us = [max(1e6 * STALL_S, STALL_MEDIANS * (each.quantile_us(0.5) or 0.0)) for each in histograms]

@@ -30,7 +30,7 @@ from openslob.core.units import is_above, is_below
 from openslob.core.workload import Loop
 from openslob.metrics import METRICS
 from openslob.metrics.cpu import of_processes
-from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct, total
+from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct
 from openslob.record.model import Holds, Verdict
 
 # The steady part must be most of the window, since the published means are over the whole window.
@@ -313,12 +313,15 @@ def data_in_place(measurement: Measurement) -> Verdict:
 
 def _rows_wanted(measurement: Measurement) -> float:
     """Return how many rows the operations find in data that are whole."""
-    load = measurement.workload
-    return (
-        total(measurement, "selects") * load.work_unit
-        + total(measurement, "updates") * load.rows_per_update
-        + total(measurement, "scans") * load.scan_table_sz.blocks(measurement.block_size)
+    scanned = measurement.workload.scan_table_sz.blocks(measurement.block_size)
+    rows = (
+        each.counts.selects * part.workload.work_unit
+        + each.counts.updates * part.workload.rows_per_update
+        + each.counts.scans * scanned
+        for part, sessions in measurement.parts
+        for each in sessions
     )
+    return float(sum(rows))
 
 
 def percentiles_supported(measurement: Measurement) -> Verdict:

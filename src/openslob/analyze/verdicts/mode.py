@@ -49,7 +49,7 @@ def rate_reached(measurement: Measurement) -> Verdict | None:
     share = begun.value
     if share is None:
         return unknown_because("rate_reached", begun)
-    ops, seconds = total(measurement, "ops"), measurement.window.load_seconds
+    ops, seconds = measurement.paced_ops, measurement.window.load_seconds
     achieved = ops / seconds if seconds > 0 else None
     done = "" if achieved is None else f", {achieved:,.1f} of {schedule.wanted_per_s:,.1f} a second"
     left = (

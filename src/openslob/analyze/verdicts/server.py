@@ -143,7 +143,7 @@ def log_switches(measurement: Measurement) -> Verdict | None:
     file, sessions wait for it.
     """
     name, switches, waits = "log_switches", _switches(measurement), engine(measurement, "log_switch_waits")
-    if not measurement.workload.update_pct or _is_not_counted(measurement, "log_switches"):
+    if not measurement.workload.writes or _is_not_counted(measurement, "log_switches"):
         return None
     if switches.value is None:
         return unknown_because(name, switches, log_switch_waits=waits.value)

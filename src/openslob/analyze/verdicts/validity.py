@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from openslob.analyze.curves.ceiling import rate_at
 from openslob.analyze.other_sessions import has_worked
 from openslob.analyze.outcome import (
@@ -15,9 +18,9 @@ from openslob.analyze.outcome import (
     unknown_because,
 )
 from openslob.core.counts import SliceCounts
-from openslob.core.measurement import Measurement, Observed
+from openslob.core.measurement import Measurement, Observed, SessionTotals
 from openslob.core.units import format_bytes
-from openslob.core.workload import BlockPath, CommitMode
+from openslob.core.workload import BlockPath, CommitMode, LoadPart
 from openslob.metrics.quantity import (
     NO_LOAD,
     WINDOW_TOLERANCE_PCT,
@@ -128,22 +131,43 @@ def counts_agree(measurement: Measurement) -> Verdict:
 
 
 def exact_mix(measurement: Measurement) -> Verdict:
-    """Judge whether in every session the shares of updates, and of scans among the rest, are exact to one operation."""
-    worked = [session.counts for session in measurement.sessions if session.counts.ops > 0]
-    if not worked:
+    """Judge whether in every session the shares of updates, and of scans among the rest, are exact to one operation.
+
+    With classes of sessions the shares are those of its class.
+    """
+    shares = [(part, each) for part, sessions in measurement.parts if (each := mix_of(part, sessions)).ops]
+    if not shares:
         return unknown("exact_mix", f"Can't be determined: {NO_LOAD}.")
-    spec = measurement.workload
-    worst = max(_off_share(counts, spec.update_pct, spec.scan_pct) for counts in worked)
-    ops, updates = total(measurement, "ops"), total(measurement, "updates")
+    worst = max(each.off_ops for _, each in shares)
+    said = [
+        f"{f'{part.name}: ' if part.name else ''}{count(each.updates)} of {count(each.ops)} operations updated, "
+        f"{100 * each.updates / each.ops:.2f} % where {part.workload.update_pct} % was requested"
+        for part, each in shares
+    ]
     return holds_or_fails(
         "exact_mix",
         worst <= MIX_TOLERANCE_OPS,
-        f"{count(updates)} of {count(ops)} operations updated, {100 * updates / ops:.2f} % where {spec.update_pct} % "
-        f"was requested; the session furthest off is {worst:.2f} operations off its share.",
-        updates=updates,
-        ops=ops,
+        f"{'; '.join(said)}; the session furthest off is {worst:.2f} operations off its share.",
+        updates=total(measurement, "updates"),
+        ops=total(measurement, "ops"),
         worst_session_ops=worst,
+        **{f"{part.name}_worst_session_ops": each.off_ops for part, each in shares if part.name},
     )
+
+
+class Mix(NamedTuple):
+    """The operations of some sessions, and by how many operations the one furthest off is off its shares."""
+
+    ops: int
+    updates: int
+    off_ops: float
+
+
+def mix_of(part: LoadPart, sessions: Sequence[SessionTotals]) -> Mix:
+    """Return the mix of the sessions of a part of the load."""
+    worked = [session.counts for session in sessions if session.counts.ops > 0]
+    off = (_off_share(counts, part.workload.update_pct, part.workload.scan_pct) for counts in worked)
+    return Mix(sum(each.ops for each in worked), sum(each.updates for each in worked), max(off, default=0.0))
 
 
 def _off_share(counts: SliceCounts, update_pct: int, scan_pct: int) -> float:
@@ -214,7 +238,7 @@ def commits_waited(measurement: Measurement) -> Verdict | None:
     that every commit did. An engine that counts each commit that waited (`EngineDelta.commit_waits`) proves it.
     """
     load = measurement.workload
-    if load.commit_mode is not CommitMode.WAIT or not load.update_pct:
+    if load.commit_mode is not CommitMode.WAIT or not load.writes:
         return None
     name, commits, syncs = "commits_waited", total(measurement, "updates"), engine(measurement, "log_syncs")
     if not commits:
@@ -231,7 +255,9 @@ def _shared_syncs(measurement: Measurement, commits: float, syncs: float) -> Ver
             name,
             "Can't be determined: no log sync was counted. Either none was made, or the log is written synchronously.",
         )
-    sessions = len(measurement.sessions)
+    # Of several classes, those that update nothing wait for no commit.
+    writing = [sessions for part, sessions in measurement.parts if part.workload.update_pct or not part.name]
+    sessions = sum(len(each) for each in writing)
     if syncs > _most_syncs(measurement, commits):
         return unknown(
             name,

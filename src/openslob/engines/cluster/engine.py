@@ -16,6 +16,7 @@ from typing import TypeVar
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.host import OtherHost
 from openslob.core.secrets import Address
+from openslob.core.session_classes import join_classes, parse_classes
 from openslob.core.workload import DataSpec, StatisticsType, Workload
 from openslob.engines.base import Calibrator, Engine, Hold, SamplingScope, SessionPlan, Snapshotter
 from openslob.engines.capabilities import Capability, merge_capabilities
@@ -188,13 +189,14 @@ class ClusterEngine:
             why = "no instance of the target accepts writes, so the work loop can't be created"
             yield Finding("cluster", why, "name one that accepts writes, too", True)
             return
-        if read_only and workload.update_pct:
-            why = f"UPDATE_PCT is {workload.update_pct} and {', '.join(read_only)} takes reads only"
+        if read_only and workload.writes:
+            what = "above 0 in a class" if workload.classes else workload.update_pct
+            why = f"UPDATE_PCT is {what} and {', '.join(read_only)} takes reads only"
             yield Finding("cluster", why, "use UPDATE_PCT=0, or leave it out of the target", True)
         yield from self._location_findings()
         self.await_copies()
         for number, instance in enumerate(self.instances):
-            share = workload.changed(sessions=self._share(workload, number))
+            share = self._share_of(workload, number)
             for finding in instance.findings(share):
                 if finding.name not in (READ_ONLY_FINDING, OTHER_INSTANCES):
                     yield replace(finding, why=f"{instance.target}: {finding.why}")
@@ -209,9 +211,15 @@ class ClusterEngine:
             remedy = "run slob on the host of all instances, or do without these figures"
             yield Finding("place", f"the CPU and devices of the cluster are unknown ({why})", remedy, False)
 
-    def _share(self, workload: Workload, instance: int) -> int:
-        """Return how many sessions an instance gets; checks are made for at least one."""
-        return max(1, len(range(instance, workload.total_sessions, len(self.instances))))
+    def _share_of(self, workload: Workload, instance: int) -> Workload:
+        """Return the load with the sessions that an instance gets; checks are made for at least one of each class."""
+        count = len(self.instances)
+        if not workload.classes:
+            return workload.changed(sessions=max(1, len(range(instance, workload.total_sessions, count))))
+        classes = parse_classes(workload.classes)
+        shares = {part.name: sum(each % count == instance for each in part.numbers) for part in workload.parts}
+        own = {name: {**classes[name], "sessions": str(max(1, share))} for name, share in shares.items()}
+        return workload.changed(classes=join_classes(own))
 
     def await_copies(self) -> None:
         """Wait until every instance has all changes that are durable on the writer now.

@@ -62,7 +62,7 @@ from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits, obstacle
 from openslob.engines.patience import Watch, Work, close_on_failure
 from openslob.engines.peer_process import take_named_process
 from openslob.engines.server_engine import ServerData, ServerEngine
-from openslob.engines.slice_io import schemas_at_work
+from openslob.engines.slice_io import procedures_of
 
 SESSIONS = "run/%"
 STOP = "stop"
@@ -254,15 +254,16 @@ class MysqlEngine(ServerEngine[Connection]):
     def install(self, workload: Workload) -> None:
         """Create the work loop; of the client loop, only the table of connections."""
         require_shared(workload, checks.NO_LOCAL_PATH)
-        numbers = schemas_at_work(workload) if workload.loop is Loop.SERVER else ()
         with self.querying("can't install the work loop", "install") as connection:
             identity = query(connection, statement("facts", "identity"))[0]
             value_bytes = layout_of(identity["block_size"]).value_bytes
             in_cluster = is_on(connection, "wsrep_on")
             connection_registry.make(connection, self.names)
-            for number in numbers:
-                query(connection, statement("schema", "drop_routine", routine=self.names.procedure(number)))
-                query(connection, compose_slice(self.names, number, workload, value_bytes, in_cluster))
+            for schema, part in procedures_of(workload) if workload.loop is Loop.SERVER else ():
+                routine = self.names.procedure(schema, part.number)
+                query(connection, statement("schema", "drop_routine", routine=routine))
+                of_class = (part.workload, value_bytes, in_cluster, part.number, workload.total_sessions)
+                query(connection, compose_slice(self.names, schema, *of_class))
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Write dirty pages, if the user may, so that they are not written in the window; set how commits wait."""

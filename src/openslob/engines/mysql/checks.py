@@ -14,7 +14,7 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob.core.errors import UsageError
-from openslob.core.workload import CommitMode, Workload
+from openslob.core.workload import CommitMode, Loop, Workload
 from openslob.engines import common_checks
 from openslob.engines.base import SessionPlan
 from openslob.engines.capabilities import Capability, find_lacking
@@ -48,11 +48,10 @@ NO_LOCAL_PATH = Finding(
     "use BLOCK_PATH=shared, or PostgreSQL",
     blocking=True,
 )
-# Privileges for tables, their removal and their index; and for the work loop, which is created, replaced and called.
-_NEEDED = (
-    *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX"),
-    *("CREATE ROUTINE", "ALTER ROUTINE", "EXECUTE"),
-)
+# Privileges for tables, their removal and their index.
+_NEEDED = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX")
+# And for the work loop in the server, which is created, replaced and called.
+_NEEDED_BY_LOOP = ("CREATE ROUTINE", "ALTER ROUTINE", "EXECUTE")
 # The privilege to grant, by product, so that a user may change settings of the whole server.
 _SETTING_RIGHTS = {"MariaDB": "SUPER", "MySQL": "SYSTEM_VARIABLES_ADMIN"}
 # Name of a statement that fails without the privilege, figures that are unknown without it, privilege to grant.
@@ -144,9 +143,11 @@ def findings(
     identity = query(connection, statement("facts", "identity"))[0]
     grants = _grants(connection)
     yield from check_path(workload, NO_LOCAL_PATH)
+    yield from common_checks.check_loop(workload, facts)
     yield from _server(connection, facts, identity)
     yield from in_the_way(connection)
-    yield from _rights(connection, names, facts, identity["user"], grants)
+    yield from _privileges(names, workload, identity["user"], grants)
+    yield from _rights(connection, facts, identity["user"], grants)
     yield from common_checks.check_connections(workload, facts.free_connections, _raise_limit(identity), _BY)
     yield from common_checks.check_data(workload, facts, data_state())
     yield from _commit_mode(workload, facts, may_set(grants), account(identity["user"]))
@@ -216,7 +217,7 @@ def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, grant
 def binary_log(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what the binary log, a second log beside the engine's own, does to updates."""
     settings = facts.settings
-    if settings.get("log_bin") != "ON" or not workload.update_pct:
+    if settings.get("log_bin") != "ON" or not workload.writes:
         return
     if settings.get("binlog_format") == "STATEMENT":
         why = "binlog_format is STATEMENT: the server refuses updates at READ COMMITTED"
@@ -236,7 +237,7 @@ def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     by_engine = workload.commit_mode is CommitMode.ENGINE and facts.settings.get(SETTING) == "1"
     waits = workload.commit_mode is CommitMode.WAIT or by_engine
     alone = facts.settings.get("log_bin") != "ON"
-    if facts.family == "MariaDB" and workload.update_pct and workload.total_sessions > 1 and waits and alone:
+    if facts.family == "MariaDB" and workload.writes and workload.total_sessions > 1 and waits and alone:
         why = "MariaDB lets a procedure continue before its commits are on disk: not all updates wait for the log"
         yield Finding("late commits", why, "compare log syncs with commits; MySQL waits", False, True)
 
@@ -353,14 +354,19 @@ def may_set(grants: Iterable[str]) -> bool:
     return len(missing_privileges(rights, grants, None)) < len(rights)
 
 
-def _rights(
-    connection: Connection, names: MysqlNames, facts: ServerFacts, user: str, grants: list[str]
-) -> Iterator[Finding]:
-    """Yield the missing privileges: those that a run needs, and those that would make more figures known."""
-    grantee = account(user)
-    if missing := ", ".join(missing_privileges(_NEEDED, grants, names.database)):
+def _privileges(names: MysqlNames, workload: Workload, user: str, grants: list[str]) -> Iterator[Finding]:
+    """Yield the missing privileges without which nothing runs."""
+    of_loop = _NEEDED_BY_LOOP if workload.loop is Loop.SERVER else ()
+    if missing := missing_privileges((*_NEEDED, *of_loop), grants, names.database):
         why = f"user {user} lacks privileges that a run needs in database {names.database}"
-        yield Finding(RIGHTS, why, f"GRANT {missing} ON {names.schema()}.* TO {grantee}", True, by=_BY)
+        offer = " -- or --loop client, which needs none of these" if set(missing) <= set(of_loop) else ""
+        remedy = f"GRANT {', '.join(missing)} ON {names.schema()}.* TO {account(user)}{offer}"
+        yield Finding(RIGHTS, why, remedy, True, by=_BY)
+
+
+def _rights(connection: Connection, facts: ServerFacts, user: str, grants: list[str]) -> Iterator[Finding]:
+    """Yield the missing privileges that would make more figures known."""
+    grantee = account(user)
     if not may_set(grants):
         why = "this user may not flush dirty pages before the window, so earlier writes may fall into it"
         yield Finding("checkpoint", why, f"GRANT {_SETTING_RIGHTS[facts.family]} ON *.* TO {grantee}", False, by=_BY)
@@ -381,6 +387,8 @@ def _is_allowed(connection: Connection, name: str) -> bool:
 
 # The files of the statements that each load, run or drop may execute.
 _TRIED_FILES = ("facts", "schema", "load", "manifest", "verify", "connection_registry", "global_settings", "session")
+# The procedure, and the statement that removes an older one before: the client loop has neither.
+_LOOP, _OF_LOOP = "the work loop", "drop_routine"
 # Refused by every server that is no node of a Galera cluster, which sessions expect.
 _ONLY_IN_CLUSTERS = ("session", "once")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -400,8 +408,10 @@ def try_statements(connection: Connection, names: MysqlNames, plan: SessionPlan)
     override_defaults(connection)
     in_cluster = is_on(connection, "wsrep_on")
     value_bytes = layout_of(plan.block_size).value_bytes
-    loop = compose_slice(names, plan.schema, plan.workload, value_bytes, in_cluster)
-    for what, text in (*_list_statements(names, plan, value_bytes, in_cluster), ("the work loop", loop)):
+    statements = list(_list_statements(names, plan, value_bytes, in_cluster))
+    if plan.workload.loop is Loop.SERVER:
+        statements.append((_LOOP, compose_slice(names, plan.schema, plan.workload, value_bytes, in_cluster)))
+    for what, text in statements:
         try:
             query(connection, "PREPARE trial FROM %(text)s", {"text": text})
         except pymysql.Error as error:
@@ -410,7 +420,8 @@ def try_statements(connection: Connection, names: MysqlNames, plan: SessionPlan)
             if not connection.open:
                 raise
             why = f"the server refuses a statement that loads, runs or drops need ({what}): {explain_error(error)}"
-            yield Finding("statements", why, "report it, with the version of the server", True)
+            offer = f"{common_checks.BY_CLIENT}; " if what == _LOOP else ""
+            yield Finding("statements", why, f"{offer}report it, with the version of the server", True)
             return
 
 
@@ -437,7 +448,8 @@ def _list_statements(
     }
     for file in _TRIED_FILES:
         for name, text in read_statements(PACKAGE, file).items():
-            if (file, name) != _ONLY_IN_CLUSTERS or in_cluster:
+            of_loop = name == _OF_LOOP and plan.workload.loop is Loop.CLIENT
+            if not of_loop and ((file, name) != _ONLY_IN_CLUSTERS or in_cluster):
                 yield f"{file}.sql, {name}", _bind(text.format_map({**identifiers, **texts.get(name, {})}), names)
 
 

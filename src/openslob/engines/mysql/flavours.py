@@ -25,12 +25,13 @@ ORIGINALS = (
 FLAVOURS: Sequence[Flavour] = (
     Flavour(
         "TiDB", "https://docs.pingcap.com/tidb/v8.4/mysql-compatibility", r"-TiDB-v?(\S+)",
-        refused="it has no stored procedures, and the work loop is one",
+        no_loop="it has no stored procedures, and that is one", lock="advisory",
+        no_device="TiDB's rows are in a key-value store, where no page holds one row",
     ),
     Flavour(
         "Vitess", "https://vitess.io/docs/archive/21.0/reference/compatibility/mysql-compatibility/",
         r"\b(?:Vitess|PlanetScale)\b",
-        refused="it creates no stored procedures, and the work loop is one (PlanetScale runs Vitess)",
+        no_loop="it creates no stored procedures, and that is one (PlanetScale runs Vitess)", **_PAGES,
     ),
     Flavour(
         "Dolt", "https://docs.dolthub.com/architecture/storage-engine", r" Dolt\b",

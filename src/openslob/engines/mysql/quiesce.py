@@ -35,7 +35,7 @@ WRITTEN_OUT = "dirty pages were written out"
 
 def find_required(workload: Workload) -> int | None:
     """Return the value that a workload needs; None when the server's own is used, or nothing is committed."""
-    return _VALUES.get(workload.commit_mode) if workload.update_pct else None
+    return _VALUES.get(workload.commit_mode) if workload.writes else None
 
 
 def quiesce(
@@ -64,7 +64,7 @@ def _warm(connection: Connection, names: MysqlNames, workload: Workload, block_s
     scale, numbers = workload.scale.blocks(block_size), schemas_at_work(workload)
     for number in numbers:
         query(connection, statement("facts", "warm", cf1=names.cf1(number)), {"scale": scale})
-        if workload.scan_pct:
+        if workload.scans:
             query(connection, statement("facts", "warm_scan", cf2=names.cf2(number)))
     return cache_warmed(scale, numbers)
 

@@ -68,7 +68,8 @@ class MysqlSession(ConnectionOwner[Connection]):
         That saves the driver converting them in every slice.
         """
         fixed = [self._connection.escape(value) for value in {**self._parameters, **changed}.values()]
-        return f"CALL {self._names.procedure(self._plan.schema)}({', '.join(['%s'] * CALL_PARAMETERS + fixed)})"
+        name = self._names.procedure(self._plan.schema, self._plan.part)
+        return f"CALL {name}({', '.join(['%s'] * CALL_PARAMETERS + fixed)})"
 
     def load_private_tables(self, wrote_blocks: Callable[[int], None]) -> None:  # noqa: ARG002 - always refused
         """Raise UsageError: InnoDB reads temporary tables, too, through the cache that all sessions share."""

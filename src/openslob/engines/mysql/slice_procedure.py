@@ -65,17 +65,26 @@ class MysqlStop(ConnectionOwner[Connection]):
 _LOWER_EDGES_US = np.array([lower_edge_us(bucket) for bucket in range(BUCKETS)], dtype=np.int64)
 
 
-def compose_slice(names: MysqlNames, schema: int, workload: Workload, value_bytes: int, resumable: bool = False) -> str:
+def compose_slice(
+    names: MysqlNames,
+    schema: int,
+    workload: Workload,
+    value_bytes: int,
+    resumable: bool = False,
+    part: int = 0,
+    crowd: int | None = None,
+) -> str:
     """Return the statement that creates the slice procedure of one schema for this workload.
 
+    It may be that of a class of sessions, whose number is ``part``; all classes have ``crowd`` sessions.
     ``resumable``: a CALL that the server aborts because of another node's change can be repeated (resume.sql).
     """
     pieces, parts = read_statements(PACKAGE, "resume"), read_statements(PACKAGE, "slice")
-    together = begin_together(workload)
+    together = begin_together(workload, crowd)
     return statement(
         "slice",
         "procedure",
-        procedure=names.procedure(schema),
+        procedure=names.procedure(schema, part),
         **{kind.value: _in_loop(kind, names, schema, workload, value_bytes) for kind in KINDS},
         **{f"{kind.value}_hot": _in_loop(kind, names, 1, workload, value_bytes) for kind in KINDS},
         select_key=statement("slice", key_statement(workload), rows="work_unit"),

@@ -2,4 +2,10 @@
 
 from openslob.engines.registry.entry import EngineEntry
 
-ENTRY = EngineEntry("oracle", adapter=f"{__name__}.adapter", extra="openslob[oracle]", counting=f"{__name__}.delta")
+ENTRY = EngineEntry(
+    "oracle",
+    adapter=f"{__name__}.adapter",
+    extra="openslob[oracle]",
+    counting=f"{__name__}.delta",
+    calibrates=True,
+)

@@ -224,7 +224,7 @@ def _count_processes(survey: Survey, needed: int) -> int:
 
 def _check_commits(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield what the server's own settings of commits do to COMMIT_MODE."""
-    if not workload.update_pct:
+    if not workload.writes:
         return
     by = survey.sysdba_of_root
     waits = facts.settings.get("commit_wait", "").upper()
@@ -242,15 +242,16 @@ def _check_commits(survey: Survey, workload: Workload, facts: ServerFacts) -> It
 
 def _check_pacing(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding for a rate at which operations are due more often than a session can wake up."""
-    wanted = workload.ops_per_s_wanted(facts.block_size)
-    if wanted and wanted * _SLEEP_S > workload.total_sessions:
-        rate = wanted / workload.total_sessions
-        why = (
-            f"{rate:,.0f} operations a second are due in each session, and Oracle sleeps in hundredths of a second: "
-            "they begin in batches, up to 10 ms late"
-        )
-        sessions = math.ceil(wanted * _SLEEP_S)
-        yield Finding("pacing", why, f"use {sessions} sessions or more, or a lower rate", False, spoils=True)
+    for load in (part.workload for part in workload.parts):
+        wanted = load.ops_per_s_wanted(facts.block_size)
+        if wanted and wanted * _SLEEP_S > load.total_sessions:
+            rate = wanted / load.total_sessions
+            why = (
+                f"{rate:,.0f} operations a second are due in each session, and Oracle sleeps in hundredths of a second:"
+                " they begin in batches, up to 10 ms late"
+            )
+            sessions = math.ceil(wanted * _SLEEP_S)
+            yield Finding("pacing", why, f"use {sessions} sessions or more, or a lower rate", False, spoils=True)
 
 
 def capabilities(connection: Connection, facts: ServerFacts) -> list[Capability]:
@@ -411,7 +412,7 @@ def _check_storage(
     yield from _check_files(survey, facts)
     yield from _check_flash(survey, facts)
     yield from _check_compression(survey, facts)
-    if workload.update_pct:
+    if workload.writes:
         yield from _check_redo(survey, workload, facts)
         yield from _check_undo(survey, workload, facts)
     yield from _check_protection(facts)
@@ -523,16 +524,23 @@ def _check_redo(survey: Survey, workload: Workload, facts: ServerFacts) -> Itera
 
 def estimate_redo_rate(workload: Workload, block_size: int) -> float | None:
     """Return the bytes of redo a second at a given rate, about; None for a run as fast as it can be."""
-    operations = workload.ops_per_s_wanted(block_size)
+    found = [_redo_rate_of(part.workload, block_size) for part in workload.parts if part.workload.update_pct]
+    known = [rate for rate in found if rate is not None]
+    return sum(known) if known and len(known) == len(found) else None
+
+
+def _redo_rate_of(load: Workload, block_size: int) -> float | None:
+    operations = load.ops_per_s_wanted(block_size)
     if operations is None:
         return None
-    return operations * workload.update_pct / 100 * workload.rows_per_update * _REDO_BYTES[workload.redo_stress]
+    return operations * load.update_pct / 100 * load.rows_per_update * _REDO_BYTES[load.redo_stress]
 
 
 def _check_undo(survey: Survey, workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     """Yield a finding where undo is small for updates of all columns."""
     name = facts.settings.get("undo_tablespace")
-    if workload.redo_stress is not RedoStress.HEAVY or not name:
+    is_heavy = any(part.workload.redo_stress is RedoStress.HEAVY for part in workload.parts)
+    if not is_heavy or not name:
         return
     files = survey.rows("files", tablespace_name=name.upper())
     most = sum(int(row["most_bytes"]) for row in files or ())

@@ -128,7 +128,7 @@ def find_refused(connection: Connection, workload: Workload) -> Iterator[Finding
     A service may refuse a setting with an error, or take it and leave the value as it is. One that has the wanted value
     anyhow is not missed.
     """
-    mode = workload.commit_mode if workload.update_pct else CommitMode.ENGINE
+    mode = workload.commit_mode if workload.writes else CommitMode.ENGINE
     for name in (*list_settings(connection.version, mode), *OF_PROCEDURE):
         if name not in _DISPENSABLE:
             continue

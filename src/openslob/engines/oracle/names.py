@@ -12,7 +12,8 @@ PROCEDURES_LIKE = r"SLOB\_SLICE\_%"
 TABLES_LIKE = r"CF_\_%"
 _STAGING = "SLOB_KEYS_"
 _TABLE = re.compile(r"CF[12]_[1-9][0-9]*")
-_MADE_BY_LOAD = re.compile(rf"{_TABLE.pattern}|{MANIFEST}|{TABLES}|{_STAGING}{_TABLE.pattern}|SLOB_SLICE_[1-9][0-9]*")
+_SLICE = "SLOB_SLICE_[1-9][0-9]*(?:_[1-9][0-9]*)?"
+_MADE_BY_LOAD = re.compile(rf"{_TABLE.pattern}|{MANIFEST}|{TABLES}|{_STAGING}{_TABLE.pattern}|{_SLICE}")
 
 
 def cf1(number: int) -> str:
@@ -30,9 +31,9 @@ def index(table: str) -> str:
     return f"{table}_CUSTID"
 
 
-def procedure(number: int) -> str:
-    """Return the name of the work loop's procedure for the tables of one schema."""
-    return f"SLOB_SLICE_{number}"
+def procedure(number: int, part: int = 0) -> str:
+    """Return the name of the work loop's procedure for the tables of one schema, and one class of sessions."""
+    return f"SLOB_SLICE_{number}_{part}" if part else f"SLOB_SLICE_{number}"
 
 
 def staging(table: str) -> str:

@@ -51,7 +51,7 @@ def _read_all(connection: Connection, workload: Workload, scale: int) -> None:
     for number in schemas_at_work(workload):
         table = cf1(number)
         query(connection, statement("quiesce", "warm", table=table, index=index(table)), {"scale": scale})
-        if workload.scan_pct:
+        if workload.scans:
             query(connection, statement("quiesce", "warm_scan", table=cf2(number)))
 
 

@@ -50,7 +50,7 @@ class OracleSession(ConnectionOwner[Connection]):
         self._plan = plan
         self._parameters = choose_parameters(plan)
         self._paced = plan.interval_us is not None
-        self._text = compose_call(plan.schema)
+        self._text = compose_call(plan.schema, plan.part)
         self._cursor = connection.raw.cursor()
         self._returned = {name: self._make_variable(name) for name in RESULTS}
         self._kept: dict[str, Any] = {}
@@ -89,7 +89,7 @@ class OracleSession(ConnectionOwner[Connection]):
     def plans(self) -> dict[str, str]:
         """Return the plans of the loop's statements, under this session's settings."""
         with self._guard():
-            return explain(self._connection, self._plan.schema, self._plan.workload)
+            return explain(self._connection, self._plan.schema, self._plan.workload, self._plan.part)
 
     def settings(self) -> dict[str, str]:
         with self._guard():

@@ -26,7 +26,7 @@ from openslob.engines.slice_io import (
     key_statement,
     loop_parameters,
     plan_refused,
-    schemas_at_work,
+    procedures_of,
     session_seed,
     slice_result,
     written_columns,
@@ -74,11 +74,12 @@ NO_CLIENT_LOOP = Finding(
 
 
 def compose_slice(
-    schema: int, workload: Workload, version: Sequence[int], value_bytes: int, hot_schema: int = 1
+    schema: int, workload: Workload, version: Sequence[int], value_bytes: int, hot_schema: int = 1, part: int = 0
 ) -> str:
     """Return the statement that creates the slice procedure of one schema, for a server of this version.
 
     ``value_bytes`` are those of a text column. ``hot_schema`` is the schema whose tables every session may visit.
+    The workload may be that of a class of sessions, whose number is ``part``.
     """
     columns = written_columns(workload)
     fresh_bytes = value_bytes * (len(columns) if workload.obfuscate_columns else 1)
@@ -87,7 +88,7 @@ def compose_slice(
     return statement(
         "slice",
         "procedure",
-        procedure=names.procedure(schema),
+        procedure=names.procedure(schema, part),
         run_table=names.RUN_TABLE,
         fresh=fresh.replace("\n", "\n" + " " * 12),
         select_key=_compose_key(workload, "work_unit", indent=16),
@@ -140,12 +141,14 @@ def install(connection: Connection, workload: Workload, block_size: int) -> None
     """
     for name in OF_PROCEDURE:
         apply_setting(connection, name)
-    for schema in schemas_at_work(workload):
-        query(connection, compose_slice(schema, workload, connection.version, value_bytes_of(block_size)))
-        wrong = query(connection, statement("slice", "compile_errors"), {"program": names.procedure(schema)})
+    value_bytes = value_bytes_of(block_size)
+    for schema, part in procedures_of(workload):
+        program = names.procedure(schema, part.number)
+        query(connection, compose_slice(schema, part.workload, connection.version, value_bytes, part=part.number))
+        wrong = query(connection, statement("slice", "compile_errors"), {"program": program})
         if wrong:
             message = f"the work loop does not compile: {wrong[0]['text']} (line {wrong[0]['line']})"
-            raise SlobError(" ".join(message.split()), f"look at user_errors of {names.procedure(schema)}")
+            raise SlobError(" ".join(message.split()), f"look at user_errors of {program}")
 
 
 def choose_parameters(plan: SessionPlan) -> dict[str, Any]:
@@ -170,9 +173,9 @@ def choose_state(plan: SessionPlan) -> int:
     return random.Random(f"{session_seed(plan)}/state").randrange(-(2**31), 2**31)
 
 
-def compose_call(schema: int) -> str:
-    """Return the block that runs a slice: one text for all sessions of a schema, so that it is parsed once."""
-    return f"BEGIN {names.procedure(schema)}({', '.join(f'{name} => :{name}' for name in ARGUMENTS)}); END;"
+def compose_call(schema: int, part: int = 0) -> str:
+    """Return the block that runs a slice: one text for all sessions of a schema and class, so it is parsed once."""
+    return f"BEGIN {names.procedure(schema, part)}({', '.join(f'{name} => :{name}' for name in ARGUMENTS)}); END;"
 
 
 def to_result(found: Mapping[str, Any], paced: bool) -> SliceResult:
@@ -195,13 +198,13 @@ def parse_histogram(text: str | None) -> Histogram:
     return Histogram(dict(zip(pairs[::2], pairs[1::2], strict=True)), float(total), float(greatest))
 
 
-def explain(connection: Connection, schema: int, workload: Workload) -> dict[str, str]:
+def explain(connection: Connection, schema: int, workload: Workload, part: int = 0) -> dict[str, str]:
     """Return the plan of each statement of the loop by kind.
 
     They are the plans by which the procedure was executed or, if this user may not see them or it was not, those that
     EXPLAIN PLAN gives. SlobError when a statement does not read block by block through the index.
     """
-    executed, plans = _read_executed_plans(connection, schema), {}
+    executed, plans = _read_executed_plans(connection, schema, part), {}
     for kind in explained_kinds(workload):
         steps = executed.get(kind) or _explain_kind(connection, kind, schema, workload)
         plans[kind.value] = _format_plan(steps)
@@ -211,9 +214,10 @@ def explain(connection: Connection, schema: int, workload: Workload) -> dict[str
     return plans
 
 
-def _read_executed_plans(connection: Connection, schema: int) -> Mapping[OpKind, Sequence[Row]]:
+def _read_executed_plans(connection: Connection, schema: int, part: int) -> Mapping[OpKind, Sequence[Row]]:
     """Return the plans of the procedure's statements in this instance; none without the right to see them."""
-    rows = query_if_visible(connection, statement("slice", "cursors"), {"program": names.procedure(schema)}) or ()
+    program = names.procedure(schema, part)
+    rows = query_if_visible(connection, statement("slice", "cursors"), {"program": program}) or ()
     found: dict[OpKind, Sequence[Row]] = {}
     for _, steps in groupby(rows, lambda row: (row["sql_id"], row["child_number"])):
         plan = list(steps)

@@ -88,9 +88,11 @@ def findings(
     """Yield all findings; ``data_state`` is called only if this role may look into the schema."""
     role = _role(connection, names)
     yield from _role_findings(role, names)
+    yield from common_checks.check_loop(workload, facts)
     yield from () if role["standby"] else in_the_way(connection)
     # How many sessions share its processes, a pooler decides.
-    counted = workload.changed(sessions=1) if facts.connection.get("pooler") == Pooling.TRANSACTION else workload
+    is_pooled = facts.connection.get("pooler") == Pooling.TRANSACTION
+    counted = workload.changed(classes=None, sessions=1) if is_pooled else workload
     yield from common_checks.check_connections(
         counted, facts.free_connections, _raise_limit(role), _superuser(role["database"])
     )
@@ -250,17 +252,21 @@ _NO_TIME = (b"0",) * len(CALL_PARAMETERS)
 
 def try_statements(connection: Connection, names: PostgresNames, plan: SessionPlan) -> Iterator[Finding]:
     """Yield a finding for the first statement that the server refuses; names are such as nobody else uses."""
+    offer = ""
     try:
         with connection.transaction(force_rollback=True):
             trial = _find_unused_names(connection, names)
             tables = _try_load(connection, trial, plan)
+            offer = f"{common_checks.BY_CLIENT}; " if plan.workload.loop is Loop.SERVER else ""
             _try_run(connection, trial, plan)
+            offer = ""
             _try_drop(connection, trial, tables)
     except psycopg.Error as error:
         if connection.broken:
             raise
         why = f"the server refuses a statement that loads, runs or drops need: {explain_error(error)}"
-        yield Finding("statements", why, "the server's log has the statement; for a syntax error, report it", True)
+        advice = f"{offer}the server's log has the statement; for a syntax error, report it"
+        yield Finding("statements", why, advice, True)
 
 
 def _find_unused_names(connection: Connection, names: PostgresNames) -> PostgresNames:

@@ -95,9 +95,10 @@ FLAVOURS: Sequence[Flavour] = (
     ),
     ORIGINAL,
 )  # fmt: skip
+# The work loop is written in it; the client loop does without.
+_LANGUAGE = "language plpgsql"
 # What the method can't do without, and what for.
 _NEEDED = {
-    "language plpgsql": "the work loop is written in",
     "access method heap": "places one row in each block",
     "function pg_try_advisory_lock": "keeps two runs apart",
     "function pg_try_advisory_lock_shared": "stops the sessions",
@@ -121,6 +122,8 @@ def identify(connection: Connection, target: str) -> Identity:
     if found is None or doubts:
         found = unknown_relative(answers, doubts)
     require_signs(_NEEDED, answers, target, f"{found.product} {found.version}")
+    if _LANGUAGE not in answers.signs:
+        found = replace(found, no_loop=f"it has no {_LANGUAGE}, which that is written in")
     if found.versioned_by.startswith("function "):
         name = sql.Identifier(found.versioned_by.removeprefix("function "))
         version = connection.execute(sql.SQL("SELECT pg_catalog.{}()").format(name)).fetchall()[0][0]
@@ -134,7 +137,7 @@ def _doubts(answers: Answers, shown: str) -> Iterator[str]:
         yield f"version() in its search_path answers {shown!r}"
     if not re.match(rf"PostgreSQL {re.escape(answers.number)}\W", answers.text):
         yield f"its server_version is {answers.number}, and its version text {answers.text!r}"
-    for sign in (*_NEEDED, *_USUAL):
+    for sign in (_LANGUAGE, *_NEEDED, *_USUAL):
         if sign not in answers.signs:
             yield f"it has no {sign}"
 
@@ -164,7 +167,7 @@ def _names() -> dict[str, sql.Composable]:
     """Return the names to look for, by the placeholder of their kind."""
     known = [sign for row in FLAVOURS for sign in row.signs]
     found: dict[str, list[str]] = {"setting": [], "function": [], "extension": [], "language": [], "method": []}
-    for sign in dict.fromkeys((*known, *_NEEDED, *_USUAL)):
+    for sign in dict.fromkeys((*known, _LANGUAGE, *_NEEDED, *_USUAL)):
         kind, _, name = sign.rpartition(" ")
         found.setdefault(kind.removeprefix("access "), []).append(name)
     return {kind: sql.SQL(", ").join(map(sql.Literal, names)) for kind, names in found.items() if kind != "parameter"}

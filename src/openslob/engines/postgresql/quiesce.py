@@ -53,6 +53,6 @@ def _warm(connection: Connection, names: PostgresNames, workload: Workload) -> s
     numbers = schemas_at_work(workload)
     for number in numbers:
         connection.execute(sql.SQL("SELECT count(c2) FROM {} WHERE custid <= %s").format(names.cf1(number)), (scale,))
-        if workload.scan_pct:
+        if workload.scans:
             connection.execute(sql.SQL("SELECT count(c2) FROM {}").format(names.cf2(number)))
     return cache_warmed(scale, numbers)

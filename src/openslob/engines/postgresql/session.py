@@ -56,7 +56,7 @@ class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
 
     def _compose_call(self, changed: Mapping[str, int]) -> PlainStatement:
         """Return the CALL with these of the session's parameters changed."""
-        call = compose_call(self._names, self._plan.schema, {**self._parameters, **changed})
+        call = compose_call(self._names, self._plan.schema, {**self._parameters, **changed}, self._plan.part)
         # Not prepared on the server: the plan of a prepared statement may change in mid-run.
         return PlainStatement(self._connection, call.as_bytes(self._connection))
 

@@ -28,7 +28,7 @@ from openslob.engines.slice_io import (
     key_statement,
     loop_parameters,
     plan_refused,
-    schemas_at_work,
+    procedures_of,
     slice_result,
     written_columns,
 )
@@ -66,11 +66,16 @@ class PostgresStop(ConnectionOwner[psycopg.Connection[Any]]):
 _NUMBERS = [name for name in CALL_RESULTS if name not in _ARRAYS]
 
 
-def compose_slice(names: PostgresNames, schema: int, workload: Workload) -> sql.Composed:
-    """Return the statement that creates the slice procedure of one schema for this workload."""
-    paced, together = workload.is_paced, begin_together(workload)
+def compose_slice(
+    names: PostgresNames, schema: int, workload: Workload, part: int = 0, crowd: int | None = None
+) -> sql.Composed:
+    """Return the statement that creates the slice procedure of one schema for this workload.
+
+    It may be that of a class of sessions, whose number is ``part``; all classes have ``crowd`` sessions.
+    """
+    paced, together = workload.is_paced, begin_together(workload, crowd)
     return _part("slice", "procedure").format(
-        procedure=names.procedure(schema),
+        procedure=names.procedure(schema, part),
         nap=names.nap(),
         histograms=sql.Literal(PACED_HISTOGRAMS if paced else len(KINDS)),
         buckets_a_kind=sql.Literal(BUCKETS_A_KIND),
@@ -89,9 +94,13 @@ def compose_slice(names: PostgresNames, schema: int, workload: Workload) -> sql.
 
 def install(connection: psycopg.Connection[Any], names: PostgresNames, workload: Workload) -> None:
     """Create the slice procedure of each schema that sessions will work on, and the procedure that it calls."""
+    crowd = workload.total_sessions
     routines = [
         (names.nap(), sql.SQL(read_sql(PACKAGE, "nap")).format(nap=names.nap())),
-        *((names.procedure(number), compose_slice(names, number, workload)) for number in schemas_at_work(workload)),
+        *(
+            (names.procedure(schema, part.number), compose_slice(names, schema, part.workload, part.number, crowd))
+            for schema, part in procedures_of(workload)
+        ),
     ]
     with connection.transaction():
         for name, statement in routines:
@@ -100,7 +109,7 @@ def install(connection: psycopg.Connection[Any], names: PostgresNames, workload:
             connection.execute(statement)
 
 
-def compose_call(names: PostgresNames, schema: int, parameters: Mapping[str, Any]) -> sql.Composed:
+def compose_call(names: PostgresNames, schema: int, parameters: Mapping[str, Any], part: int = 0) -> sql.Composed:
     """Return the CALL of one schema's procedure, with the parameters that stay the same written into its text.
 
     That saves the driver converting them in every slice.
@@ -109,7 +118,7 @@ def compose_call(names: PostgresNames, schema: int, parameters: Mapping[str, Any
     values |= {name: sql.NULL for name in CALL_RESULTS}
     values |= {name: sql.SQL(f"${number}") for number, name in enumerate(CALL_PARAMETERS, start=1)}
     arguments = [sql.SQL("{} => {}").format(sql.Identifier(name), value) for name, value in values.items()]
-    return sql.SQL("CALL {}({})").format(names.procedure(schema), sql.SQL(", ").join(arguments))
+    return sql.SQL("CALL {}({})").format(names.procedure(schema, part), sql.SQL(", ").join(arguments))
 
 
 def _part(file: str, name: str) -> sql.SQL:

@@ -104,6 +104,13 @@ def client_programs(url: str) -> ClientPrograms | None:
     return _load(url.partition("://")[0]).client_programs() if len(instances(url)) == 1 else None
 
 
+def require_calibration(target: str) -> None:
+    """Raise UsageError if a target's server can't calibrate its storage; no server is started for that."""
+    entry = _engines().get(engine_name(target))
+    if entry is None or not entry.calibrates:
+        raise UsageError(f"{redact_url(target)} has no calibration of its own", "leave out --with")
+
+
 def workloads(engine: str) -> Sequence[str]:
     """Return the names of the ready-made workloads of an engine; none if there is no such engine."""
     entry = _engines().get(engine)

@@ -55,6 +55,7 @@ class EngineEntry:
         counting: Module with ``Counting(**facts)``, which takes differences of the engine's readings again; None if
             nothing does.
         clients: Module with the functions of `ClientPrograms`; None if no client program is known.
+        calibrates: Whether servers can calibrate their storage themselves.
 
     """
 
@@ -67,6 +68,7 @@ class EngineEntry:
     standbys: bool = False
     clusters: str | None = None
     counting: str | None = None
+    calibrates: bool = False
 
     def connect(self, url: str) -> Engine:
         """Return the engine for a target URL; nothing is connected yet. SlobError when its library is not installed."""

@@ -6,6 +6,7 @@ from math import ceil
 from pathlib import Path
 
 from openslob.analyze.compare import unit_of
+from openslob.analyze.load_kinds import mix_in_words
 from openslob.analyze.outcome import count_noun
 from openslob.analyze.sequential import LEAST_PAIRS, Decision, pairs_needed
 from openslob.core.units import format_duration
@@ -97,9 +98,8 @@ def subject_of(record: AbRecord) -> str:
     a, b = record.sides
     where = a.target if a.target == b.target else f"{a.target} and {b.target}"
     what = f"{record.product or 'A'} on {where}" if record.product else where
-    return (
-        f"{what}: A {a.text}, B {b.text}; {count_noun(load.total_sessions, 'session')}, {load.update_pct:g} % updates"
-    )
+    sessions = count_noun(load.total_sessions, "session")
+    return f"{what}: A {a.text}, B {b.text}; {sessions}{mix_in_words(record.workload)}"
 
 
 def ab_answers(record: AbRecord) -> list[str]:

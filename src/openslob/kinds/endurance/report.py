@@ -119,13 +119,13 @@ def _of_segments(rows: Sequence[Mapping[str, Any]]) -> Section:
 
 def _load(record: EnduranceRecord) -> Section:
     load = Workload.model_validate(record.workload)
-    rows = [
-        ("sessions", number(load.total_sessions)),
-        ("updates", percent(load.update_pct)),
-        ("work unit", f"{load.work_unit} blocks"),
-        ("data", f"{load.active_tables} table{'s' if load.active_tables > 1 else ''} of {load.scale}"),
-        *([("rate", f"{number(load.target_ops or load.target_iops)} wanted")] if load.is_paced else []),
-    ]
+    parts = [(f"{part.name}: " if part.name else "", part.workload) for part in load.parts]
+    rows = [("sessions", number(load.total_sessions))]
+    for of, each in parts:
+        rows += [(f"{of}updates", percent(each.update_pct)), (f"{of}work unit", f"{each.work_unit} blocks")]
+    rows.append(("data", f"{load.active_tables} table{'s' if load.active_tables > 1 else ''} of {load.scale}"))
+    rates = [(of, each.target_ops or each.target_iops) for of, each in parts if each.is_paced]
+    rows += [(f"{of}rate", f"{number(rate)} wanted") for of, rate in rates]
     return Section("Load", (LabelledTexts(tuple(rows)),))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openslob.analyze.load_kinds import mix_in_words
 from openslob.core.errors import SlobError
 from openslob.core.measurement import Known
 from openslob.core.units import format_duration
@@ -20,7 +21,7 @@ from openslob.kinds.endurance.segments import read_course
 from openslob.record import store
 from openslob.record.model import Holds, Verdict
 from openslob.report.document import Part, Screen, TextPicture, TextTable, Verdicts
-from openslob.report.format import micros, number, percent, size
+from openslob.report.format import micros, number, size
 from openslob.report.record_view import name_record
 from openslob.report.text_plot import bar_line
 
@@ -49,7 +50,7 @@ def endurance_screen(record: EnduranceRecord, folder: Path | None) -> Screen:
     sessions = f"{load.total_sessions} session{'' if load.total_sessions == 1 else 's'}"
     measured, planned = format_duration(record.measured_s), format_duration(record.planned_s)
     lasted = measured if record.left_s < 1 else f"{measured} of {planned}"
-    subject = f"Endurance on {record.target}: {sessions}, {percent(load.update_pct)} updates, for {lasted}"
+    subject = f"Endurance on {record.target}: {sessions}{mix_in_words(record.workload)}, for {lasted}"
     if record.value("ops_per_s") is None:
         return Screen(subject, ("Nothing was measured yet.",), called=called)
     return Screen(
@@ -159,7 +160,7 @@ def _of_segments(record: EnduranceRecord, folder: Path | None, load: Workload) -
 
     That updates make tables grow is part of what a long run measures, and its own course tells whether it is steady.
     """
-    left_out = {"steady", *(each.name for each in record.verdicts), *([_GROWTH] if load.update_pct else [])}
+    left_out = {"steady", *(each.name for each in record.verdicts), *([_GROWTH] if load.writes else [])}
     found: dict[str, Verdict] = {}
     for row in record.tables.get("segment_verdicts", ()):
         if row["name"] not in {*left_out, *found}:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from openslob.core.places import server_of
+from openslob.core.workload import updates_asked
 from openslob.kinds.contract import AS_IT_IS, Kind, Row, Wanted, list_failed
 from openslob.record import store
 from openslob.record.finding import Found
@@ -55,7 +56,7 @@ class RunKind(Kind[RunRecord]):
 
         return {
             "sessions": record.value("sessions") or record.spec.get("sessions"),
-            "update_pct": record.spec.get("update_pct"),
+            "update_pct": updates_asked(record.spec),
             "ops_per_s": record.value("ops_per_s"),
             "pio_read_per_s": record.value("pio_read_per_s"),
             "p99_us": figure_of(record, "op_p99_us"),

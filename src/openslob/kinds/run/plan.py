@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from openslob.core.method import phases_of
 from openslob.core.units import MIB, NANOS
-from openslob.core.workload import Pacing, Workload, slice_seconds
+from openslob.core.workload import LoadPart, Pacing, Workload, slice_seconds
 from openslob.engines.base import SessionPlan
 from openslob.engines.settings import SettingChange
 
@@ -30,13 +30,22 @@ def session_plans(
 
     ``run_tag`` is unique to the run. ``settings`` are those of the server that the run is made with.
     """
-    scale = workload.scale.blocks(block_size)
-    wanted = workload.ops_per_s_wanted(block_size)
+    crowd = workload.total_sessions if workload.classes else None
     return [
-        SessionPlan(
+        plan for part in workload.parts for plan in _plans_of_part(part, crowd, block_size, run_tag, tuple(settings))
+    ]
+
+
+def _plans_of_part(
+    part: LoadPart, crowd: int | None, block_size: int, run_tag: str, settings: Sequence[SettingChange]
+) -> Iterator[SessionPlan]:
+    workload = part.workload
+    wanted = workload.ops_per_s_wanted(block_size)
+    for number in part.numbers:
+        yield SessionPlan(
             number=number,
             schema=1 + number % workload.schemas,
-            scale=scale,
+            scale=workload.scale.blocks(block_size),
             block_size=block_size,
             workload=workload,
             phases=phases_of(
@@ -49,10 +58,12 @@ def session_plans(
             hotspot=_hotspot(workload, block_size),
             tag=f"{run_tag}.{number}",
             interval_us=None if wanted is None else workload.total_sessions / wanted * 1e6,
-            settings=tuple(settings),
+            settings=settings,
+            of_class=part.name,
+            part=part.number,
+            first=part.first,
+            crowd=crowd,
         )
-        for number in range(workload.total_sessions)
-    ]
 
 
 def _hotspot(workload: Workload, block_size: int) -> tuple[int, int] | None:
@@ -65,8 +76,9 @@ def _hotspot(workload: Workload, block_size: int) -> tuple[int, int] | None:
 def first_due_ns(plan: SessionPlan, phase: Phase) -> int | None:
     """Return when a session's first operation of a phase is due; None when no rate is given.
 
-    With uniform pacing the sessions' first due times are spread evenly over one interval. With Poisson pacing each
-    session begins after an exponentially distributed interval, so that all of them together are a Poisson process too.
+    With uniform pacing the first due times of all sessions of a class are spread evenly over one interval. With Poisson
+    pacing each session begins after an exponentially distributed interval, so that all of them together are a Poisson
+    process too.
     """
     if plan.interval_us is None:
         return None
@@ -74,7 +86,7 @@ def first_due_ns(plan: SessionPlan, phase: Phase) -> int | None:
     if load.pacing is Pacing.POISSON:
         intervals = random.Random(f"{load.seed}/{plan.number}/{phase.name}/due").expovariate(1)
     else:
-        intervals = plan.number / load.total_sessions
+        intervals = (plan.number - plan.first) / load.total_sessions
     return phase.begin_ns + round(intervals * plan.interval_us * 1000)
 
 

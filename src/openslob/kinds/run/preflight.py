@@ -270,7 +270,8 @@ def preflight(
     location = engine.location()
     found = list(findings(engine, workload, facts, reports))
     if not _is_blocked(found):
-        found += engine.try_statements(session_plans(workload, facts.block_size, "check")[0])
+        firsts = [plan for plan in session_plans(workload, facts.block_size, "check") if plan.number == plan.first]
+        found += dict.fromkeys(finding for plan in firsts for finding in engine.try_statements(plan))
     return Preflight(
         facts=facts,
         location=location,
@@ -320,7 +321,7 @@ def _probe(engine: Engine, workload: Workload) -> Probe:
 
 def _wait_samples(workload: Workload) -> int:
     """Return how many samples a run will have; none of sessions that rest, for how long is not known before it."""
-    if workload.is_paced or workload.think_tm_frequency:
+    if workload.is_paced or workload.thinks:
         return 0
     return int(workload.total_sessions * (workload.run_time or _ANY_LENGTH_S) / PULSE_S)
 

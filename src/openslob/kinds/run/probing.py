@@ -39,8 +39,8 @@ def part_seconds(mean_op_s: float) -> float:
 
 
 def can_probe(load: Workload) -> bool:
-    """Return whether a load can be probed: its rate must be what its sessions can do, and they must be several."""
-    return load.total_sessions > 1 and not (load.is_paced or load.think_tm_frequency or load.work_loop)
+    """Return whether a load can be probed: its rate is what its sessions can do, and they are several, and alike."""
+    return load.total_sessions > 1 and not (load.is_paced or load.thinks or load.work_loop or load.classes)
 
 
 def rests(session: int, sessions: int) -> bool:

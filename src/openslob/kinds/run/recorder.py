@@ -16,6 +16,7 @@ from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram, Slow, slowest_of
 from openslob.core.measurement import EngineDelta, OtherSessions, Schedule
 from openslob.core.method import OpKind
+from openslob.core.session_classes import name_kind
 from openslob.core.units import NANOS, Anchor
 from openslob.core.workload import SLICE_S, Pacing, slice_seconds
 from openslob.engines.base import Activity, SessionPlan, SliceResult
@@ -212,21 +213,25 @@ class _SessionAccumulator:
 
 
 class _Latencies:
-    """Latencies by kind, and by second and kind."""
+    """Latencies by kind, of each class by the kind's name in raw files, and of each second by that name."""
 
     def __init__(self) -> None:
         self.totals = {kind: Histogram() for kind in OpKind}
-        self._seconds: dict[int, dict[OpKind, Histogram]] = {}
+        self.of_classes: dict[str, Histogram] = {}
+        self._seconds: dict[int, dict[str, Histogram]] = {}
 
-    def add(self, second: int, histograms: Mapping[OpKind, Histogram]) -> None:
+    def add(self, second: int, of_class: str, histograms: Mapping[OpKind, Histogram]) -> None:
         of_second = self._seconds.setdefault(second, {})
         for kind, histogram in histograms.items():
             if not histogram.counts:
                 continue
             self.totals[kind].merge(histogram)
-            of_second.setdefault(kind, Histogram()).merge(histogram)
+            name = name_kind(of_class, kind)
+            if of_class:
+                self.of_classes.setdefault(name, Histogram()).merge(histogram)
+            of_second.setdefault(name, Histogram()).merge(histogram)
 
-    def before(self, second: int) -> Iterator[tuple[int, OpKind, Histogram]]:
+    def before(self, second: int) -> Iterator[tuple[int, str, Histogram]]:
         for number in sorted(number for number in self._seconds if number < second):
             for kind, histogram in self._seconds.pop(number).items():
                 if histogram.counts:
@@ -276,6 +281,11 @@ class WindowAccumulator:
         return self._response.totals
 
     @property
+    def of_classes(self) -> Mapping[str, Mapping[str, Histogram]]:
+        """Service and response times of each class and kind, by `name_kind`; empty without classes."""
+        return {"latency": self._service.of_classes, "response": self._response.of_classes}
+
+    @property
     def slowest(self) -> Mapping[OpKind, Sequence[Slow]]:
         """The slowest operations by kind and service time, the slowest first."""
         return self._slowest.found
@@ -287,26 +297,35 @@ class WindowAccumulator:
 
     def add(self, session: int, result: SliceResult) -> None:
         """Add one slice."""
-        self._by_number[session].add(result)
+        of_session = self._by_number[session]
+        of_session.add(result)
         # A slice belongs to the second in which it ended; -1 because one that ends on a full second lies before it.
         second = (result.end_ns - 1 - self.begin_ns) // NANOS
-        self._service.add(second, result.latency)
-        self._response.add(second, result.response)
+        self._service.add(second, of_session.plan.of_class, result.latency)
+        self._response.add(second, of_session.plan.of_class, result.response)
         self._slowest.add(session, result)
         self._wake_ups.merge(result.wake_ups)
         self.connects.merge(result.connects)
 
-    def seconds_before(self, second: int) -> Iterator[tuple[int, OpKind, Histogram]]:
-        """Take out the latencies of the seconds before ``second``, in order: no slice will end in them any more."""
+    def seconds_before(self, second: int) -> Iterator[tuple[int, str, Histogram]]:
+        """Take out the latencies of the seconds before ``second``, in order: no slice will end in them any more.
+
+        Kinds have the names of raw files (`name_kind`).
+        """
         return self._service.before(second)
 
-    def responses_before(self, second: int) -> Iterator[tuple[int, OpKind, Histogram]]:
+    def responses_before(self, second: int) -> Iterator[tuple[int, str, Histogram]]:
         """Take out the response times of those seconds."""
         return self._response.before(second)
 
     @property
+    def is_paced(self) -> bool:
+        """Whether all sessions have a rate; of several classes, some may work as fast as they can."""
+        return all(session.plan.interval_us is not None for session in self._sessions)
+
+    @property
     def wanted_per_s(self) -> float | None:
-        """Operations per second that are asked of all sessions; None when no rate is given."""
+        """Operations per second that are asked of all sessions that have a rate; None when no rate is given."""
         intervals_us = [session.plan.interval_us for session in self._sessions if session.plan.interval_us is not None]
         return sum(1e6 / interval_us for interval_us in intervals_us) if intervals_us else None
 
@@ -336,7 +355,7 @@ class WindowAccumulator:
             counts.rows_read + counts.rows_updated + counts.rows_scanned,
             counts.updates,
             reads,
-            _together(self.response) or _together(self.latency),
+            (_together(self.response) if self.is_paced else {}) or _together(self.latency),
         )
 
     @property
@@ -370,7 +389,7 @@ class Recorder(ReadingsRecorder):
         self.accumulator = WindowAccumulator(plans, begin_ns)
         self._show = show
         self._total_s = total_s
-        self._slice_s = slice_seconds(plans[0].workload.total_sessions)
+        self._slice_s = slice_seconds(plans[0].of_all)
         self._lag_s = 2 * self._slice_s + 1
         # What was counted when progress was last shown, and the time before that.
         self._shown = self._shown_before = Amounts()
@@ -422,7 +441,7 @@ class Recorder(ReadingsRecorder):
                 total_s=self._total_s,
                 rates=rates_between(shown, now) if self._keeps_pace(begin_ns, end_ns) else None,
                 server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
-                wanted_per_s=self.accumulator.wanted_per_s,
+                wanted_per_s=self.accumulator.wanted_per_s if self.accumulator.is_paced else None,
                 so_far=now,
             )
         )

@@ -15,6 +15,7 @@ from openslob.analyze.curves.ceiling import other_storage
 from openslob.analyze.measure import LATENCY, RESPONSE, times
 from openslob.analyze.other_sessions import ours_alone, shares_pct
 from openslob.core.errors import SlobError, of_the_system
+from openslob.core.histogram import Histogram
 from openslob.core.interrupt import Interrupt
 from openslob.core.measurement import EVERY_FIGURE, DriverUse, Measurement, RefusedSetting, StorageAlone
 from openslob.core.units import NANOS
@@ -455,6 +456,13 @@ def settle(engine: Engine, workload: Workload, fits: bool) -> list[str]:
 
 
 def times_by_kind(accumulator: WindowAccumulator) -> dict[str, float]:
-    """Return time and longest operation by kind, as `measure` names them: rows have them of all kinds together."""
-    both = ((LATENCY, accumulator.latency), (RESPONSE, accumulator.response))
-    return dict(total for what, kinds in both for kind, found in kinds.items() for total in times(what, kind, found))
+    """Return time and longest operation by kind, as `measure` names them: rows have them of all kinds together.
+
+    With classes, they are those of each class, too.
+    """
+    both = {LATENCY: accumulator.latency, RESPONSE: accumulator.response}
+    named: list[tuple[str, str, Histogram]]
+    named = [(what, kind, found) for what, kinds in both.items() for kind, found in kinds.items()]
+    of_classes = accumulator.of_classes
+    named += [(what, kind, found) for what in both for kind, found in of_classes[what].items()]
+    return dict(total for each in named for total in times(*each))

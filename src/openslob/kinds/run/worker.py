@@ -59,8 +59,9 @@ class Loading:
 
 @dataclass(frozen=True)
 class Ready:
-    """The session is connected and prepared. ``plans`` and ``settings`` are filled in by session 0 only.
+    """The session is connected and prepared.
 
+    ``settings`` are filled in by session 0 only, and ``plans`` by the first session, or the first of each class.
     ``instance`` is the one that it landed on, if it reports that.
     """
 
@@ -173,7 +174,7 @@ class Worker(Thread):
             if self._stopping():
                 return
             session.prepare()
-        plans = dict(session.plans()) if self.number == 0 else {}
+        plans = dict(session.plans()) if self.number == self._plan.first else {}
         settings = dict(session.settings()) if self._plan.settings else {}
         known = settings if self.number == 0 else {}
         self._report(Ready(self.number, session.backend_id(), plans, session.instance(), known))
@@ -189,7 +190,7 @@ class Worker(Thread):
     def _run_phase(self, session: Session, phase: Phase) -> None:
         last_op = self._next_op + phase.max_ops if phase.max_ops else 0
         due_ns = first_due_ns(self._plan, phase)
-        spans = phase.slices(self.number, self._plan.workload.total_sessions)
+        spans = phase.slices(self.number, self._plan.of_all)
         for number, (begin_ns, until_ns) in enumerate(spans):
             if self._stopping() or (last_op and self._next_op >= last_op):
                 return

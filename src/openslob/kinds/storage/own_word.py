@@ -78,6 +78,7 @@ def _row(said: OwnCalibration, disks: int, most_ms: int) -> dict[str, object]:
 @contextmanager
 def open_own_word(request: OwnRequest, limit_us: float | None, interrupt: Interrupt) -> Iterator[OwnWord]:
     """Connect to a server that is to calibrate, before anything is measured. SlobError if it can't or may not."""
+    registry.require_calibration(request.address)
     engine, _ = registry.resolve(request.address)
     engine.follow(Patience(interrupt))
     reports = ServerReports(engine, request.kind, request.consented, "flag")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from openslob.analyze.compare import ComparedValues, compare_values
-from openslob.analyze.curves.points import SESSIONS, Point, Run
+from openslob.analyze.curves.points import Point, Run, step_word
 from openslob.analyze.curves.series import (
     MIN_POINTS,
     ONE_LINE,
@@ -147,7 +147,7 @@ def _show_series(series: Series, points: PointSet, figures: Sequence[str], names
 
 
 def _titles(points: PointSet) -> tuple[str, ...]:
-    heads = {"sessions": "requested/s" if points.along != SESSIONS else "sessions"}
+    heads = {"sessions": step_word(points.along)}
     if points.axes.latency == RESPONSE_LATENCY:
         heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"}
     return tuple(heads.get(name, name) for name in _COLUMNS)

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from openslob.analyze.curves.points import SESSIONS, Point, Run
+from openslob.analyze.curves.points import SESSIONS, Point, Run, step_word
 from openslob.analyze.curves.series import ONE_LINE, PHYSICAL, RESPONSE_LATENCY, PointSet, Series, TailTrend
 from openslob.analyze.limits import OTHERS_CPU
 from openslob.analyze.verdict_registry import Severity, gravest
 from openslob.core.places import server_of
+from openslob.core.session_classes import parse_classes
+from openslob.core.workload import CLASSES
 from openslob.kinds.sweep.record import PointState, SweepRecord
 from openslob.record.model import RunRecord, Status, Verdict
 from openslob.record.varied import Value, word_for
@@ -73,8 +75,9 @@ def _subject(record: SweepRecord, runs: Sequence[RunRecord]) -> str:
     sizes = {(run.engine.get("data_bytes"), run.engine.get("cache_bytes")) for run in runs}
     data, cache = next(iter(sizes)) if len(sizes) == 1 else (None, None)
     sized = f", {size(data)} in a cache of {size(cache)}" if data and cache else ""
-    names = " × ".join(map(word_for, (*record.server_grid, *record.grid)))
-    varied = f": {names}" if names else ""
+    names = [word_for(name) for name in (*record.server_grid, *record.grid) if name != CLASSES]
+    names += parse_classes(record.grid[CLASSES][0]) if CLASSES in record.grid else []
+    varied = f": {' × '.join(names)}" if names else ""
     return f"{who} on {server_of(record.target)}{varied}{sized}"
 
 
@@ -138,7 +141,7 @@ def _parts(record: SweepRecord, points: PointSet) -> Iterator[Part]:
 
 
 def _step_title(points: PointSet) -> str:
-    return "sessions" if points.along == SESSIONS else "requested/s"
+    return step_word(points.along)
 
 
 def _one_series(series: Series, points: PointSet) -> TextTable:

@@ -15,7 +15,7 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.curves.points import ORDER, SESSIONS, Point
+from openslob.analyze.curves.points import ORDER, RATES, Point
 from openslob.analyze.curves.series import PHYSICAL, Axes, PointSet, Series
 from openslob.analyze.verdict_registry import Severity
 from openslob.core.measurement import Ceiling
@@ -155,7 +155,7 @@ def missing(points: PointSet, figures: Sequence[str]) -> list[str]:
     for series in points.series:
         known = {order for _, order, _ in stretches(series, figures)}
         counts = [f"{point.step:,g}" for order, point in enumerate(series.points) if order not in known]
-        what = "requested per second" if points.along != SESSIONS else "session" if counts == ["1"] else "sessions"
+        what = "requested per second" if points.along in RATES else "session" if counts == ["1"] else "sessions"
         texts += [f"No result: {series.label} with {', '.join(counts)} {what}."] if counts else []
     return texts
 

@@ -34,10 +34,10 @@ class Server:
         return []
 
 
-def tried(monkeypatch, server):
+def tried(monkeypatch, server, plan=PLAN):
     for module in ("checks", "connection"):
         monkeypatch.setattr(f"openslob.engines.mysql.{module}.query", server.query)
-    return list(checks.try_statements(server, MysqlNames("my`db"), PLAN))
+    return list(checks.try_statements(server, MysqlNames("my`db"), plan))
 
 
 def test_every_statement_is_parsed_and_none_executed(monkeypatch):
@@ -52,6 +52,16 @@ def test_every_statement_is_parsed_and_none_executed(monkeypatch):
         assert words in texts
     assert "wsrep_retry_autocommit" not in texts
     assert "%(" not in texts
+
+
+def test_the_client_loop_needs_no_procedure(monkeypatch):
+    server = Server("PROCEDURE")
+    plan = session_plans(Workload(loop="client"), BLOCK, "test")[0]
+    assert tried(monkeypatch, server, plan) == []
+    assert server.parsed
+    (finding,) = tried(monkeypatch, Server(PROCEDURE))
+    assert finding.remedy.startswith("--loop client ")
+    assert not next(iter(tried(monkeypatch, Server("ALTER TABLE")))).remedy.startswith("--loop")
 
 
 @table(

@@ -59,7 +59,9 @@ def test_what_can_be_measured_is_known_by_one_query(product):
     assert (found.product, found.version) == (product.format(family="MySQL"), version)
     assert found.family == ("MariaDB" if product == "MariaDB" else "MySQL")
     assert found.number == found.says.split()[0].partition("-")[0]
-    assert bool(found.no_device) == bool(found.caution) == ("Aurora" in product)
+    assert bool(found.no_device) == bool(found.caution) == (product in ("Amazon Aurora MySQL", "TiDB"))
+    # The work loop is a procedure.
+    assert bool(found.no_loop) == ("procedures" in found.no_loop) == (product in ("TiDB", "Vitess"))
     assert len(connection.asked) == 1
     connection.asked.clear()
 

@@ -139,6 +139,12 @@ def test_an_unknown_relative_is_measured_with_a_caution(connection, why):
     assert found.caution.startswith("An unknown relative of PostgreSQL (")
 
 
+def test_without_the_language_of_the_work_loop_only_the_client_can_run_one():
+    found = identify(PostgresStandIn(f"PostgreSQL 17.4 {LINUX}", lacks=("language plpgsql",)), "t")
+    assert "it has no language plpgsql" in found.no_loop
+    assert not identify(PostgresStandIn(f"PostgreSQL 17.4 {LINUX}"), "t").no_loop
+
+
 def test_a_relative_without_what_the_method_needs_is_refused():
     lacking = PostgresStandIn(f"PostgreSQL 17.4 {LINUX}", lacks=("function pg_try_advisory_lock",))
     with pytest.raises(SlobError, match="it has no function pg_try_advisory_lock, which keeps two runs apart"):

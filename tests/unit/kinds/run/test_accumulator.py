@@ -110,6 +110,24 @@ def test_nothing_is_lost_or_counted_twice(spans):
     assert all(second >= 3 for second, _, _ in late)
 
 
+def test_latencies_of_classes_are_kept_apart_and_together():
+    load = Workload(schemas=1, scale="100", classes="a:sessions=1;b:sessions=1,target_ops=5")
+    accumulator = WindowAccumulator(session_plans(load, 8192, "tag"), BEGIN)
+    accumulator.add(0, a_slice(0, 1000, selects=3))
+    accumulator.add(1, replace(a_slice(0, 900, selects=2, updates=1), response={OpKind.SELECT: histogram(2, 400)}))
+    assert accumulator.latency[OpKind.SELECT].count == 5
+    service, response = (accumulator.of_classes[what] for what in ("latency", "response"))
+    assert {name: each.count for name, each in service.items()} == {"a/select": 3, "b/select": 2, "b/update": 1}
+    assert {name: each.count for name, each in response.items()} == {"b/select": 2}
+    assert [name for _, name, _ in accumulator.seconds_before(1)] == ["a/select", "b/select", "b/update"]
+    # One class works as fast as it can: what is asked of the other is no rate of all.
+    assert (accumulator.is_paced, accumulator.wanted_per_s) == (False, pytest.approx(5))
+
+
+def test_without_classes_nothing_is_kept_of_any():
+    assert tally_of((0, a_slice(0, 1000, selects=3))).of_classes == {"latency": {}, "response": {}}
+
+
 # --- a given rate: 10 operations a second over two sessions, so one each 0.2 s
 
 

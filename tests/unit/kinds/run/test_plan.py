@@ -100,6 +100,23 @@ def test_the_hot_spot_is_in_keys_of_the_engine_s_block_size():
     assert session_plans(plain, 8192, "t")[0].phases.hotspot == 0
 
 
+def test_a_session_has_the_load_of_its_class_and_its_place_among_all():
+    classes = "readers:sessions=5;writers:sessions=2,update_pct=100,target_ops=10"
+    load = Workload(scale="100", schemas=4, work_unit=4, classes=classes)
+    plans = session_plans(load, BLOCK, "tag")
+    assert [plan.number for plan in plans] == list(range(7))
+    assert [plan.schema for plan in plans] == [1, 2, 3, 4, 1, 2, 3]
+    assert [plan.workload.update_pct for plan in plans] == [0] * 5 + [100] * 2
+    places = [(plan.of_class, plan.part, plan.first) for plan in plans]
+    assert places == [("readers", 0, 0)] * 5 + [("writers", 1, 5)] * 2
+    assert {plan.of_all for plan in plans} == {7}
+    # Ten operations a second of two sessions: each has one every 0.2 s, in turn.
+    assert [plan.interval_us for plan in plans] == [None] * 5 + [200_000] * 2
+    assert first_dues(plans) == [None] * 5 + [BEGIN_NS, BEGIN_NS + 100_000_000]
+    (plain,) = session_plans(Workload(scale="100", sessions=1), BLOCK, "tag")
+    assert (plain.of_class, plain.part, plain.first, plain.crowd, plain.of_all) == ("", 0, 0, None, 1)
+
+
 # --- due times
 
 RATES = st.floats(0.01, 1e6)

@@ -65,7 +65,8 @@ def asked(against=None, figures=(), **grid):
 
 
 def test_the_issues_sweeps_are_there():
-    assert ready_names() == ["block-size", "local-path", "loop", "petals", "read-outliers", "redo"]
+    names = ["block-size", "local-path", "loop", "petals", "read-outliers", "readers-writers", "redo"]
+    assert ready_names() == names
 
 
 @table("name", ready_names())

@@ -39,7 +39,7 @@ ORDER BY table_name <> 'manifest', table_name
 -- name: routines
 -- Result: name.
 SELECT routine_name AS name FROM information_schema.routines
-WHERE routine_schema = %(database)s AND routine_name REGEXP '^slice_[0-9]+$'
+WHERE routine_schema = %(database)s AND routine_name REGEXP '^slice_[0-9]+(_[0-9]+)?$'
 ORDER BY routine_name
 
 -- name: drop_table

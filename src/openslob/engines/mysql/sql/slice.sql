@@ -65,7 +65,7 @@ END IF;
 
 -- name: procedure
 -- One call is one slice: it runs operations until its end time or operation limit, each update in a transaction of its
--- own, and returns what it did. The procedure is made once per schema and workload.
+-- own, and returns what it did. The procedure is made once per schema and class of sessions.
 -- Placeholders: procedure, its quoted name; select, update, scan, the statements above on the session's own tables;
 -- select_hot, update_hot, scan_hot, the same on schema 1's tables; select_key, update_key, how their first key is drawn;
 -- common_start, step_aside, the parts above, empty where sessions do not begin together; resume_*, the pieces of

@@ -43,7 +43,7 @@ SELECT name, statement FROM (
     UNION ALL
     SELECT proname, format('DROP ROUTINE %%s', oid::regprocedure)
     FROM pg_proc
-    WHERE pronamespace = to_regnamespace(quote_ident(%(schema)s)) AND proname ~ '^(slice_[0-9]+|nap)$'
+    WHERE pronamespace = to_regnamespace(quote_ident(%(schema)s)) AND proname ~ '^(slice_[0-9]+(_[0-9]+)?|nap)$'
 ) objects
 ORDER BY name <> 'manifest', name;
 

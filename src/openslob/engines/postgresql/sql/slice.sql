@@ -65,7 +65,7 @@ DEALLOCATE slob_plan
 
 -- name: procedure
 -- One call is one slice: it runs operations until its end time or operation limit, with a COMMIT after every update, and
--- returns what it did. The procedure is made once per schema and workload.
+-- returns what it did. The procedure is made once per schema and class of sessions.
 -- Placeholders: procedure, nap (nap.sql), identifiers; select, update, scan, the statements above on the session's own
 -- tables; select_hot, update_hot, scan_hot, the same on schema 1's tables; select_key, update_key, how their first key is
 -- drawn; common_start, step_aside, the parts above, empty unless many sessions begin together; paced_wait, paced_respond

@@ -241,8 +241,11 @@ class RunView:
         return bool(self._tracks[drawn.source].last().amounts(drawn.fields))
 
     def _latencies(self, what: str) -> Mapping[str, Latencies]:
-        found = self._state.tables.latency if what == "latency" else self._state.tables.response
-        return {kind.value: found[kind.value] for kind in OpKind if kind.value in found}
+        """Return the latencies by kind, of a load with classes of sessions by class and kind."""
+        tables, is_service = self._state.tables, what == "latency"
+        found = tables.latency if is_service else tables.response
+        of_classes = tables.class_latency if is_service else tables.class_response
+        return of_classes or {kind.value: found[kind.value] for kind in OpKind if kind.value in found}
 
     def _steps(self, begin_s: float | None, end_s: float | None, most: int, least_s: float = 1.0) -> Steps:
         end_s = self._at_s if end_s is None else min(end_s, self._at_s)
@@ -356,9 +359,10 @@ class RunView:
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
         """Return latency over time of a kind of operation, or of an event that the engine counts by duration."""
         steps = self._steps(begin_s, end_s, most)
-        if of not in self._state.tables.latency:
+        timed = self._latencies("latency")
+        if of not in timed:
             return self._keep(steps.part_s, lambda: self._engine_heat(of, steps), "heat", of, begin_s, end_s, most)
-        of_kind = self._state.tables.latency[of]
+        of_kind = timed[of]
         return self._keep(steps.part_s, lambda: self._heat(of, of_kind, steps), "heat", of, begin_s, end_s, most)
 
     @cached_property
