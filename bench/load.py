@@ -20,7 +20,8 @@ from common import Bar, Bench, Pair, bench, notify, parse, parser, print_heading
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.engines.managed.account import server_account
-from openslob.engines.postgresql.binaries import find_installation, make_readable
+from openslob.engines.postgresql.binaries import make_readable
+from openslob.engines.postgresql.providers import find_installation
 from openslob.kinds.run import loading
 
 QUICK_BLOCKS = 65_536

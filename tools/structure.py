@@ -56,7 +56,6 @@ REASONS: Mapping[str, str] = {
     "kinds/run/ending.py": "when sessions are overdue and how they are ended; session_pool.py has their work",
     "kinds/storage/orion/files.py": "the files' format; execute.py measures",
     "kinds/storage/orion/protect.py": "whether a device may be written to; execute.py measures",
-    "live/web/hub.py": "the readers of one record; shown.py knows which records there are",
 }
 Trees = Mapping[Path, ast.Module]
 Graph = Mapping[str, frozenset[str]]

@@ -7,6 +7,8 @@ import signal
 import sys
 import threading
 
+from openslob._version import __version__
+
 # How long threads that are about to end are waited for.
 PARTING_S = 0.5
 
@@ -14,6 +16,8 @@ PARTING_S = 0.5
 def main() -> None:
     """Run the command line. While it is imported, Ctrl-C ends the process at once, because nothing has begun."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.argv[1:] == ["--version"] and _print_version():
+        return
     if "_SLOB_COMPLETE" in os.environ:
         from openslob.completion import answer  # noqa: PLC0415 - it needs no more than itself
 
@@ -28,6 +32,15 @@ def main() -> None:
     except SystemExit as end:
         _leave_threads(end.code)
         raise
+
+
+def _print_version() -> bool:
+    """Print the version, for which nothing else is imported. False where that fails: the command line says why."""
+    try:
+        os.write(1, f"slob {__version__}\n".encode())
+    except OSError:
+        return False
+    return True
 
 
 def _leave_threads(code: object) -> None:

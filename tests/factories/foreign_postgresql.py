@@ -14,7 +14,8 @@ from pathlib import Path
 import psycopg
 
 from openslob.engines.managed.account import server_account
-from openslob.engines.postgresql.binaries import find_installation, make_readable
+from openslob.engines.postgresql.binaries import make_readable
+from openslob.engines.postgresql.providers import find_installation
 from openslob.engines.postgresql.server import default_spec
 
 PASSWORD = "not-a-secret"

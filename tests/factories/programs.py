@@ -10,7 +10,7 @@ import pytest
 
 from openslob.core.errors import SlobError
 from openslob.engines.mysql.binaries import find_installation
-from openslob.engines.postgresql.binaries import BUNDLED
+from openslob.engines.postgresql.providers import BUNDLED
 
 _BUNDLED = max(map(int, BUNDLED))
 _DEBIAN = Path("/usr/lib/postgresql")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from factories import archives
+from openslob.core import archives
 
 CACHE_VARIABLE = "OPENSLOB_TEST_SERVERS"
 # A registry that does not answer by then is one that can't be reached.

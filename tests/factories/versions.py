@@ -10,7 +10,7 @@ from factories import galera
 from openslob.core.errors import SlobError
 from openslob.engines import registry
 from openslob.engines.mysql import binaries as mariadb
-from openslob.engines.postgresql import binaries as postgresql
+from openslob.engines.postgresql import providers as postgresql
 
 _DEBIAN = Path("/usr/lib/postgresql")
 

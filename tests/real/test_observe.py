@@ -10,7 +10,7 @@ import pytest
 from factories.running import COMMAND, complaint, eventually, rows_of, slob
 from openslob.engines import registry
 from openslob.engines.managed.state import ServerState, spec_from
-from openslob.engines.postgresql.binaries import find_installation
+from openslob.engines.postgresql.providers import find_installation
 from openslob.record import store
 from openslob.record.model import RecordKind, Status
 

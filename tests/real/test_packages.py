@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from factories import archives, record_files
+from factories import record_files
 from factories.paths import ROOT, SOURCE
 from openslob import __version__
+from openslob.core import archives
 from openslob.record.store import RunFolder
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

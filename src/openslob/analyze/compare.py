@@ -246,7 +246,9 @@ def compare(
     records = [{run.record.id: run.record for run in side} for side in (a, b)]
     by_like = _by_key(like, differing, "the spread") if like else {}
     if like and not by_like.keys() & by_a.keys():
-        raise UsageError("the runs that are to show the spread are of no point of both sides", "name equal runs")
+        raise UsageError(
+            "the runs that show the spread match no point that both sides have", "name runs with the same parameters"
+        )
     pairs = tuple(
         replace(
             _pair(by_a[key], by_b[key], names, by_like.get(key), see_pct), time=_time(by_a[key], by_b[key], records)

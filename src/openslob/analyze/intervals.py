@@ -22,6 +22,8 @@ from statistics import fmean
 
 import numpy as np
 
+from openslob.analyze.distributions import noncentral_t_cdf, t_quantile
+
 CONFIDENCE = 0.95
 # The usual choice of a careful plan: nine comparisons of ten find the difference that they were planned for.
 POWER = 0.9
@@ -181,8 +183,6 @@ def starts_needed(known: Spread | None, see_pct: float, runs: int = 1, power: fl
     uncertainty about the variance", Pharmaceutical Statistics 5, 2006). None if the spread is not known; `MOST_RUNS`
     stands for that many or more.
     """
-    from scipy.special import nctdtrit  # noqa: PLC0415
-
     if known is None or not see_pct:
         return None
     # Of a rise and a fall by so many per cent, the rise is the smaller one as a logarithm.
@@ -192,7 +192,7 @@ def starts_needed(known: Spread | None, see_pct: float, runs: int = 1, power: fl
 
     def suffices(count: int) -> bool:
         limit = _t(2 * count - 2, CONFIDENCE)
-        return math.sqrt(count / 2) * change / spread_of_start >= float(nctdtrit(known.degrees, limit, power))
+        return noncentral_t_cdf(math.sqrt(count / 2) * change / spread_of_start, known.degrees, limit) >= power
 
     return min(MOST_RUNS, bisect_left(range(MOST_RUNS), True, lo=2, key=suffices))
 
@@ -249,7 +249,4 @@ def _why_single(runs: int) -> str:
 
 
 def _t(degrees: float, confidence: float) -> float:
-    # Imported here because the import takes a third of the start-up time of a command.
-    from scipy.special import stdtrit  # noqa: PLC0415
-
-    return float(stdtrit(degrees, 0.5 + confidence / 2))
+    return t_quantile(degrees, 0.5 + confidence / 2)

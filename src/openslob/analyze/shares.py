@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openslob.analyze.distributions import beta_quantile
 from openslob.analyze.intervals import CONFIDENCE
 
 
@@ -27,11 +28,9 @@ def share_of(found: int, trials: int) -> Share:
 
     Its ends are quantiles of beta distributions. Without a trial nothing is known: 0 to 1.
     """
-    from scipy.special import betaincinv  # noqa: PLC0415
-
     tail = (1.0 - CONFIDENCE) / 2.0
-    low = float(betaincinv(found, trials - found + 1, tail)) if found else 0.0
-    high = float(betaincinv(found + 1, trials - found, 1.0 - tail)) if found < trials else 1.0
+    low = beta_quantile(tail, found, trials - found + 1) if found else 0.0
+    high = beta_quantile(1.0 - tail, found + 1, trials - found) if found < trials else 1.0
     return Share(found, trials, low, high)
 
 

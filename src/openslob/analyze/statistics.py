@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from openslob.analyze import distributions
 from openslob.analyze.intervals import CONFIDENCE, nested_interval
 
 # With five values the 95 % interval contains the true mean in 97 % of simulated series of independent values and in
@@ -80,10 +81,7 @@ class Estimate:
 
 def t_quantile(degrees: float, share: float = 0.5 + CONFIDENCE / 2) -> float:
     """Return the quantile ``share`` of Student's t distribution with ``degrees`` degrees of freedom."""
-    # Imported here because the import takes a third of the start-up time of a command.
-    from scipy.special import stdtrit  # noqa: PLC0415
-
-    return float(stdtrit(degrees, share))
+    return distributions.t_quantile(degrees, share)
 
 
 def of_repeats(values: Sequence[float], starts: Sequence[str] = ()) -> Estimate:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from openslob.api.table import unknown
 from openslob.core.disk import write_atomically
 from openslob.core.errors import SlobError
+from openslob.core.extras import require_extra
 
 if TYPE_CHECKING:
     from openslob.report.charts.picture import Chart
@@ -26,6 +27,7 @@ class Pictured(ABC):
 
     @cached_property
     def _report(self) -> Page:
+        require_extra("pictures")
         return self._page()
 
     @property
@@ -44,10 +46,10 @@ class Pictured(ABC):
             UnknownNameError: There is no such picture.
 
         """
+        pictures = {picture.name: picture for picture in self._report.pictures}
         from openslob.report.charts.colours import Theme  # noqa: PLC0415 - takes a moment to import
         from openslob.report.charts.picture import chart  # noqa: PLC0415
 
-        pictures = {picture.name: picture for picture in self._report.pictures}
         if name is not None and name not in pictures:
             raise unknown(name, "picture", list(pictures))
         if not pictures:
@@ -56,11 +58,11 @@ class Pictured(ABC):
 
     def report(self, file: str | os.PathLike[str]) -> Path:
         """Write the HTML report, one file that needs no network, and return its path. SlobError on failure."""
+        path, page = Path(file), self._report
         from openslob.report.html.page import render_page  # noqa: PLC0415 - takes a moment to import
 
-        path = Path(file)
         try:
-            write_atomically(path, render_page(self._report))
+            write_atomically(path, render_page(page))
         except OSError as error:
             raise SlobError(f"{path} can't be written: {error.strerror}", "name another file") from error
         return path

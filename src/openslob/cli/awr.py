@@ -33,6 +33,7 @@ from openslob.cli.console import complain, remark, write, write_file
 from openslob.cli.picture_options import THEME, PictureTheme, refuse_picture
 from openslob.cli.progress import show_count
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.extras import require_extra
 from openslob.export import tidy
 from openslob.report.format import fold_table
 
@@ -50,7 +51,8 @@ _SETS = ", ".join((*SETS, *ROW_SETS, MODEL, LIST))
 
 
 def check_picture(path: Path) -> None:
-    """Raise UsageError unless the file's ending names a picture format."""
+    """Raise UsageError unless the file's ending names a picture format; SlobError if nothing can be drawn here."""
+    require_extra("pictures")
     # The drawing library takes a second to import, and pictures are the exception.
     from openslob.report.picture_files import check_format  # noqa: PLC0415
 
@@ -66,7 +68,7 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str], theme: Pi
             remark(f"{result.path}: not in the picture: {result.no_point}")
     points = list(_external_points(results))
     if not points:
-        raise SlobError("no report has both reads per second and a latency", "nothing is drawn")
+        raise SlobError("no report has both reads per second and a latency, so there is nothing to draw")
     notes = [NO_COUNTS] if any(result.point and result.point.sessions is None for result in results) else []
     latency = events[0].capitalize() if events else READ_LATENCY
     for file, ground in theme.files(path):

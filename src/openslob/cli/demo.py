@@ -23,6 +23,7 @@ from openslob.cli.screen import LIVE_OR_NOT
 from openslob.core import rehearsal
 from openslob.core.disk import existing_parent
 from openslob.core.errors import SlobError
+from openslob.core.extras import require_extra
 from openslob.core.secrets import Address
 from openslob.engines import registry
 from openslob.engines.base import Engine
@@ -88,7 +89,7 @@ def demo(
     if open_report and address and not webbrowser.open(address):
         notify(f"no browser could be opened: open {address}")
     if folder.record.status is not Status.COMPLETE:
-        raise SlobError("the demonstration did not come to its end", "make it again")
+        raise SlobError("the demonstration did not finish", "run slob demo again")
 
 
 @contextmanager
@@ -134,9 +135,10 @@ def write_page(made: Runs, results: Path) -> str:
     first = made.records[0]
     file = results / f"{first.id.removesuffix(first.name)}demo.html"
     with default_interrupt():
-        from openslob.report.html.page import render_page  # noqa: PLC0415 - takes a moment to import
-
         try:
+            require_extra("pictures")
+            from openslob.report.html.page import render_page  # noqa: PLC0415 - takes a moment to import
+
             write_file(file, render_page(made.page()))
         except SlobError as error:
             notify(f"there is no HTML report: {error}")

@@ -19,6 +19,7 @@ from openslob.cli.console import notify, write_file
 from openslob.cli.picture_options import refuse_picture
 from openslob.cli.progress import working
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.extras import require_extra
 from openslob.core.units import NANOS, format_bytes
 from openslob.export import tidy
 from openslob.export.hdr import HdrRun, hdr_log
@@ -96,7 +97,7 @@ def export(
     refuse_picture(output, "an export is a table", "to draw the records: slob report RECORD --png-dir DIR")
     chosen = ExportFormat.JSON if as_json else form or _by_ending(output)
     if chosen is ExportFormat.PARQUET:
-        tidy.require_parquet()
+        require_extra("parquet")
     if found_ratios := _find_with_ratios(records, results, per):
         rows = [row for each in found_ratios for row in _list_ratios(each, price)]
         _write(_table(rows, chosen), output)

@@ -19,6 +19,7 @@ from openslob.cli.console import default_interrupt, notify, write, write_documen
 from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.cli.progress import working
 from openslob.core.errors import UndecidedError, UsageError, VerdictError
+from openslob.core.extras import require_extra
 from openslob.export import tidy
 from openslob.kinds import runs
 from openslob.report.history import change_sentence, early_sentence, history_document, history_json, history_rows
@@ -126,13 +127,14 @@ def _judge(found: list[History], last: int) -> None:
 
 
 def _draw(path: Path, found: list[History], theme: PictureTheme) -> None:
+    require_extra("pictures")
     # The drawing library takes a second to import.
     with default_interrupt():
         from openslob.report.picture_files import check_format, draw_history  # noqa: PLC0415
 
     check_format(path)
     if not any(each.runs for each in found):
-        raise UsageError("no run has these figures", "nothing is drawn")
+        raise UsageError("no run has these figures, so there is nothing to draw")
     for file, ground in theme.files(path):
         write_file(file, draw_history(found, path.suffix.lower(), ground))
         notify(f"wrote {file}")

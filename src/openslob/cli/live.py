@@ -17,7 +17,7 @@ from openslob.cli.completion import records
 from openslob.cli.console import notify, write
 from openslob.cli.screen import is_ascii, is_coloured, why_no_screen
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.extras import install_command
+from openslob.core.extras import require_extra
 from openslob.kinds.contract import list_followable
 from openslob.live.screen.canvas import Signs
 from openslob.live.screen.playhead import SPEEDS
@@ -127,14 +127,10 @@ def _serve(
     folder: Path | None, results: Path, where: tuple[int | None, str | None, Sequence[str]], open_page: bool
 ) -> None:
     """Serve the page of the record in a folder, or of all records, until Ctrl-C."""
-    try:
-        from openslob.live.web.server import serve  # noqa: PLC0415
-        from openslob.live.web.where import Where  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("openslob"):
-            raise
-        why = f"slob live --web needs the Python package {error.name}, which is not installed"
-        raise SlobError(why, install_command("openslob[web]")) from error
+    require_extra("web")
+    from openslob.live.web.server import serve  # noqa: PLC0415
+    from openslob.live.web.where import Where  # noqa: PLC0415
+
     place = Where.parse(*where)
 
     def ready(address: str) -> None:

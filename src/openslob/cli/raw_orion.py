@@ -15,6 +15,7 @@ from openslob.cli.picture_options import THEME, PictureTheme
 from openslob.cli.tree import Command
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
+from openslob.core.extras import require_extra
 from openslob.core.units import KIB, MIB, parse_bytes
 from openslob.kinds.storage.fio import IoEngine
 from openslob.kinds.storage.orion.execute import OrionRequest, execute
@@ -195,6 +196,8 @@ def orion(
     request = OrionRequest(
         options, path.parent, _bytes(size), results, io_engine, not buffered, allow_destructive, seed, cpus
     )
+    if pictures:
+        require_extra("pictures")
     with stoppable() as interrupt:
         record, folder = execute(request, interrupt, notify)
     if pictures:

@@ -16,6 +16,7 @@ from openslob.cli.console import columns, default_interrupt, notify, write, writ
 from openslob.cli.picture_options import PNG, SVG, THEME, PictureTheme, refuse_picture
 from openslob.cli.progress import working
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.extras import require_extra
 from openslob.core.measurement import StorageAlone
 from openslob.kinds import runs
 from openslob.kinds.contract import Kind, Wanted, kind_of
@@ -74,6 +75,7 @@ def report(
     Example: slob report 20260301-petals -o petals.html --png-dir pictures
     """
     _require_output(output, one_page, draws=bool(png_dir or svg_dir))
+    require_extra("pictures")
     # The drawing library takes a second to import, and only this command needs it.
     with default_interrupt():
         from openslob.report.charts.picture import save_all  # noqa: PLC0415

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -305,8 +306,6 @@ def forget_cached(directory: Path) -> None:
 
     Gigabytes take seconds of CPU time, so the files are divided among the CPUs.
     """
-    if not hasattr(os, "posix_fadvise"):
-        return
     files = [f"{folder}/{name}" for folder, _, names in os.walk(directory) for name in names]
     workers = os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
@@ -314,6 +313,8 @@ def forget_cached(directory: Path) -> None:
 
 
 def _forget_files(files: Sequence[str]) -> None:
+    if sys.platform != "linux":
+        return
     for file in files:
         try:
             handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)

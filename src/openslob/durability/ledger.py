@@ -9,6 +9,7 @@ each session, whose operation is then in doubt.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -89,7 +90,10 @@ class LedgerFile:
 
     def _sync(self) -> None:
         try:
-            os.fdatasync(self._file)
+            if sys.platform == "linux":
+                os.fdatasync(self._file)
+            else:
+                os.fsync(self._file)
         except OSError as error:
             raise self._failure(error) from error
 

@@ -75,6 +75,7 @@ class ServerFacts:
     shows them late. ``clock_us`` is what the readings of the server's clock take that an operation of the work loop
     makes, in µs; None where that is not measured. ``cache_use_limit``: up to how many uses the cache counts of a block,
     if it is a clock whose hand passes blocks that were used; None where it evicts the block that was used longest ago.
+    ``programs``: the package or folder that the programs of a server that slob runs are from; empty if it does not say.
     ``identity`` is what ``product`` and ``version`` follow from, where others speak its protocol.
     """
 
@@ -98,6 +99,7 @@ class ServerFacts:
     least_window_s: float = 0.0
     clock_us: float | None = None
     cache_use_limit: int | None = None
+    programs: str = ""
     identity: Identity | None = None
 
     @property

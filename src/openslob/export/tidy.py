@@ -10,14 +10,12 @@ import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
 
 from openslob.analyze.curves.points import LATENCIES, Parameters, ParameterValue, Point, Run
 from openslob.analyze.curves.series import PointSet, Series
 from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.statistics import Estimate
-from openslob.core.errors import SlobError
-from openslob.core.extras import install_command
+from openslob.core.extras import require_extra
 from openslob.core.method import OpKind
 from openslob.core.workload import PRICE
 from openslob.metrics import METRICS
@@ -162,15 +160,9 @@ def as_json(document: object) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def require_parquet() -> None:
-    """Raise SlobError when the library for Parquet is not installed: before anything is read for it."""
-    if not find_spec("pyarrow"):
-        raise SlobError("Parquet needs pyarrow, which is not installed", install_command("openslob[parquet]"))
-
-
 def as_parquet(rows: Sequence[Mapping[str, Cell]]) -> bytes:
     """Return a Parquet file. SlobError when the library for it is not installed."""
-    require_parquet()
+    require_extra("parquet")
     import pyarrow as pa  # noqa: PLC0415 - large, and an extra
     import pyarrow.parquet as pq  # noqa: PLC0415
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.analyze.outcome import count_noun
-from openslob.core.errors import SlobError, UsageError
-from openslob.core.extras import install_command
+from openslob.core.errors import UsageError
+from openslob.core.extras import require_extra
 from openslob.kinds.run.crew import Hire, local_crew
 
 if TYPE_CHECKING:
@@ -42,15 +42,10 @@ def hire_drivers(
         yield None
         return
     local_count(drivers)
-    try:
-        # An extra, which takes half a second to import.
-        from openslob.fleet import hiring  # noqa: PLC0415
-        from openslob.fleet.dask import Tls  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("openslob"):
-            raise
-        why = f"many drivers need the Python package {error.name}, which is not installed"
-        raise SlobError(why, install_command("openslob[distributed]")) from error
+    require_extra("distributed")
+    from openslob.fleet import hiring  # noqa: PLC0415 - takes half a second to import
+    from openslob.fleet.dask import Tls  # noqa: PLC0415
+
     with hiring.hire_drivers(drivers, Tls(ca_file, cert, key)) as fleet:
         yield fleet
 

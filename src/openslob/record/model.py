@@ -275,6 +275,7 @@ class RunRecord(DocumentWithFigures):
     ``plans`` (text by statement), ``wait_latency`` (of the events whose waits the engine counts by duration, as
     ``latency`` but only as fine as the engine's buckets, each wait at the upper edge of its own) and, where they apply,
     ``server_started_at`` (by the server's clock; runs of one start are more alike than those of several),
+    ``programs`` (the package or folder that those of a server that slob runs are from),
     ``attachments`` (files in the run's folder of reports that the server made), ``experimental`` (why the engine's
     figures are not to be relied on yet), ``clock_us`` (what an operation's readings of the server's clock take),
     ``cache_use_limit`` (of runs with a Zipf law: up to how many uses a cache that is a clock counts of a block),

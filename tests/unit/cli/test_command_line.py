@@ -66,6 +66,15 @@ def test_the_version_is_told(monkeypatch, capsys):
     assert called(monkeypatch, capsys, "--version") == (0, f"slob {__version__}\n", "")
 
 
+def test_the_version_waits_for_nothing_else():
+    code = (
+        "import sys; from openslob.__main__ import main; main()\n"
+        "print([name for name in ('typer', 'importlib.metadata', 'openslob.cli') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "--version"], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [f"slob {__version__}", "[]"]
+
+
 @table("command", ["run", "load", "sweep", "check"])
 def test_every_flag_can_be_read_at_80_columns(command):
     text = CliRunner().invoke(cli.app, [command, "--help-all"], env={"COLUMNS": "80", "TERM": "dumb"}).stdout
@@ -125,7 +134,6 @@ def test_only_the_command_that_is_named_is_imported(words, needed):
 def test_help_completions_and_lists_do_not_wait_for_libraries_that_compute_draw_or_connect():
     heavy = (
         "numpy",
-        "scipy",
         "rich",
         "psycopg",
         "pymysql",

@@ -407,15 +407,15 @@ def test_modes_are_kept_at_once(tmp_path):
 
 
 def test_what_is_missing_for_a_mount_is_told_with_what_to_do(monkeypatch):
-    for name, value, why in (
-        ("find_spec", None, f"needs the package mfusepy; {install_command('openslob[cut]')}"),
-        ("find_library", None, "needs FUSE 3; install the operating system's package fuse3"),
+    install = install_command("openslob[cut]")
+    for name, why in (
+        ("core.extras.find_spec", f"needs the Python package mfusepy, which is not installed; {install}"),
+        ("durability.cut.storage.find_library", "needs FUSE 3; install the operating system's package fuse3"),
     ):
         with monkeypatch.context() as patched:
-            patched.setattr(f"openslob.durability.cut.storage.{name}", lambda _, value=value: value)
+            patched.setattr("openslob.core.extras.find_spec", lambda _: True)
             patched.setattr("shutil.which", lambda _: "/usr/bin/fusermount3")
-            if name != "find_spec":
-                patched.setattr("openslob.durability.cut.storage.find_spec", lambda _: True)
+            patched.setattr(f"openslob.{name}", lambda _: None)
             with pytest.raises(SlobError) as refused:
                 require_fuse()
             assert str(refused.value) == f"storage that can be cut off {why}"

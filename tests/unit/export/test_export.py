@@ -23,11 +23,11 @@ from factories.sweeps import sweep
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import point_set
 from openslob.cli import app
+from openslob.core import extras
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram, bucket_of
 from openslob.core.method import OpKind
-from openslob.export import tidy
 from openslob.export.hdr import HdrRun, encode_counts, hdr_log
 from openslob.export.openmetrics import openmetrics
 from openslob.export.tidy import as_csv, as_json, as_parquet, point_rows, run_rows, series_rows
@@ -243,7 +243,7 @@ def test_hdr_histograms_come_back_whole(counts: dict[int, int]) -> None:
 
 
 def test_parquet_says_what_is_missing_before_anything_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(tidy, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     result = CliRunner().invoke(app, ["export", "none", "-o", str(tmp_path / "x.parquet"), "--results", str(tmp_path)])
     assert isinstance(result.exception, SlobError)
     assert "pyarrow" in str(result.exception)

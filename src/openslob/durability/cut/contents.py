@@ -6,10 +6,13 @@ Written pages are in a file without a name in the folder of what is kept: it tak
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from random import Random
+
+from openslob.core.errors import SlobError
 
 PAGE_BYTES = 4096
 # What storage writes as a whole, whatever happens.
@@ -172,6 +175,8 @@ def _surviving_sectors(page: int, random: Random) -> Iterator[tuple[int, int]]:
 
 
 def _nameless(folder: Path) -> int:
+    if sys.platform != "linux":
+        raise SlobError("storage that can be cut off needs Linux")
     return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
 

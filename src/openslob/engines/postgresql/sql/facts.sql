@@ -10,8 +10,10 @@ SELECT current_setting('server_version') AS version,
        to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS started_at
 
 -- name: copies
--- Result: whether the server is a standby; the identifier that a primary and its standbys share.
-SELECT pg_is_in_recovery() AS standby, (SELECT system_identifier::text FROM pg_control_system()) AS cluster
+-- Result: whether the server is a standby; the identifier that a primary and its standbys share; the source of the
+-- programs, which a server that slob runs says in its configuration, else null.
+SELECT pg_is_in_recovery() AS standby, (SELECT system_identifier::text FROM pg_control_system()) AS cluster,
+       current_setting('slob.programs', true) AS programs
 
 -- name: place
 -- Result: what tells a server's start, and a database in it, from all others.

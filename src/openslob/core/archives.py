@@ -6,8 +6,10 @@ import shutil
 import tarfile
 from pathlib import Path
 
+from openslob.core.errors import SlobError
 
-class OutsideError(Exception):
+
+class OutsideError(SlobError):
     """A member of an archive lies outside the folder that it is unpacked into."""
 
 

@@ -6,7 +6,7 @@ import tarfile
 
 import pytest
 
-from factories.archives import OutsideError, unpack
+from openslob.core.archives import OutsideError, unpack
 
 
 def file(name, content=b"x", mode=0o644):
