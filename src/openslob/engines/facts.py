@@ -65,7 +65,8 @@ def place_sessions(workload: Workload, instances: Sequence[InstanceFacts]) -> li
     for part in workload.parts:
         role = part.workload.instance_role
         fit = [number for number, each in enumerate(instances) if role.includes(each.read_only)]
-        placed += [(fit or range(len(instances)))[number % len(fit or instances)] for number in part.numbers]
+        fit = fit or list(range(len(instances)))
+        placed += [fit[number % len(fit)] for number in part.numbers]
     return placed
 
 
