@@ -163,10 +163,11 @@ def _head(series: Series, points: PointSet) -> str:
 def _table_figures(series: Series, points: PointSet, figures: Sequence[str], names: FigureNames) -> TextTable:
     """Return a table of further figures with half of their 95 % intervals where known."""
     rows = [
-        (f"{point.step:,g}", *(figure_with_interval(point.figure(name)) for name in figures))
-        for point in series.points
+        (f"{point.step:,g}", *(figure_with_interval(point.figure(name)) for name in figures)) for point in series.points
     ]
-    return TextTable((step_word(points.along), *(f"{names.label(name)}, {METRICS[name].unit}" for name in figures)), rows)
+    return TextTable(
+        (step_word(points.along), *(f"{names.label(name)}, {METRICS[name].unit}" for name in figures)), rows
+    )
 
 
 def _compare(record: SweepRecord, runs: Sequence[Run], points: PointSet | None) -> tuple[str, tuple[Section, ...]]:

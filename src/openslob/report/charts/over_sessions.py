@@ -11,7 +11,7 @@ import altair as alt
 from openslob.analyze.curves.points import CLASS_COUNT, Point
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
-from openslob.core.session_classes import name_kind, split_kind
+from openslob.core.session_classes import name_kind
 from openslob.report.charts.petals import dots_by_doubt, stretches, verdict_sign
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
@@ -81,7 +81,8 @@ def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
 
 def class_rates(points: PointSet) -> Picture:
     """Return what each class of sessions did per second, over the sessions of the class whose number varies."""
-    classes = dict.fromkeys(split_kind(name)[0] for point in points.points for name in point.class_figures)
+    counts = dict.fromkeys(name for point in points.points for name in point.parameters if name.endswith(CLASS_COUNT))
+    classes = [name.removesuffix(CLASS_COUNT) for name in counts]
     figures = {name_kind(of_class, _RATE): f"Operations of {of_class}" for of_class in classes}
     names = FigureNames(instead=figures)
     panels = {figure: rows for figure in figures if (rows := session_rows(points, figure))}

@@ -300,16 +300,19 @@ def test_updates_need_every_instance_to_take_writes():
 def test_classes_work_on_the_instances_of_their_role():
     text = "readers:sessions=5,instance_role=read-only;writers:sessions=2,update_pct=100,instance_role=read-write"
     load = Workload(schemas=1, classes=text)
-    engine = ClusterEngine(cluster())
+    made = cluster()
+    engine = ClusterEngine(made)
     found = list(engine.findings(load))
     assert not any(finding.blocking for finding in found)
     shares = [finding.why for finding in found if finding.name == "sessions"]
     assert shares == ["one: 2 sessions", "two: 3 sessions", "three: 2 sessions"]
     for plan in session_plans(load, 8192, "tag", instances=engine.facts().instances):
         engine.open_session(plan)
-    assert [each.numbers for each in engine.instances] == [[5, 6], [0, 2, 4], [1, 3]]
+    assert [each.numbers for each in made] == [[5, 6], [0, 2, 4], [1, 3]]
     # Those who update anywhere come to a copy, too.
-    (refused,) = (each for each in engine.findings(Workload(classes=text.replace("read-write", "any"))) if each.blocking)
+    (refused,) = (
+        each for each in engine.findings(Workload(classes=text.replace("read-write", "any"))) if each.blocking
+    )
     assert refused.why == "UPDATE_PCT is above 0 in a class and two, three takes reads only"
 
 

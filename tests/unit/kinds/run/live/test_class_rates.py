@@ -14,7 +14,10 @@ def view(tmp_path):
 
 
 def test_each_class_has_its_operations_per_second(view):
-    assert [name for name in view.names if name.endswith("ops_per_s")][-2:] == ["readers/ops_per_s", "writers/ops_per_s"]
+    assert [name for name in view.names if name.endswith("ops_per_s")][-2:] == [
+        "readers/ops_per_s",
+        "writers/ops_per_s",
+    ]
     # 320 selects and 80 updates a second. Latencies of the last two seconds are not there yet: that is no rate of 0.
     assert view.series("readers/ops_per_s").mean == [320.0] * 8 + [None] * 2
     assert view.series("writers/ops_per_s").mean == [80.0] * 8 + [None] * 2
