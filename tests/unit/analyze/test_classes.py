@@ -12,7 +12,7 @@ from factories.records import physical
 from factories.slices import COLUMNS_OF_SLICES, lines, tables_of_slices
 from factories.tables import table
 from openslob.analyze.compare import compare, is_figure
-from openslob.analyze.curves.points import Run, step_word
+from openslob.analyze.curves.points import Run, mismatches, step_word
 from openslob.analyze.curves.series import point_set
 from openslob.analyze.load_kinds import is_paced, load_kind, mix_in_words
 from openslob.analyze.measure import measure
@@ -306,6 +306,16 @@ def test_a_series_runs_along_the_first_class_whose_number_varies_with_a_line_for
     }
     assert (step_word(points.along), axis_text(points)) == ("readers", "sessions of readers")
     assert in_words("classes", "readers:sessions=4;writers:sessions=2,update_pct=100") == "4 readers, 2 writers"
+
+
+def test_a_run_without_a_kind_of_operation_has_other_plans_under_the_same_conditions():
+    def run(name: str, **plans: str) -> Run:
+        record = made.record(made.measurement())
+        return Run.of(record.model_copy(update={"id": name, "engine": {**record.engine, "plans": plans}}))
+
+    both = run("a", select="by index", update="by index")
+    assert mismatches([both, run("b", update="by index")]) == ()
+    assert [each.name for each in mismatches([both, run("b", update="by scan")])] == ["engine.plans.update"]
 
 
 def test_a_picture_has_the_rate_of_each_class_over_the_number_of_sessions_of_the_first():
