@@ -30,8 +30,10 @@ from openslob.record.model import Holds, RunRecord, Verdict
 from openslob.record.raw_csv import COLUMNS
 from openslob.record.varied import in_words
 from openslob.report.charts.over_sessions import class_rates, session_rows
+from openslob.report.charts.petals import petals
 from openslob.report.comparison import comparison_document, figure_label
 from openslob.report.headline import headline
+from openslob.report.record_view import FigureNames
 from openslob.report.set_summary import axis_text
 from openslob.report.terminal import render_text
 from openslob.report.text import render
@@ -331,6 +333,8 @@ def test_a_picture_has_the_rate_of_each_class_over_the_number_of_sessions_of_the
     assert [row["sessions"] for row in session_rows(points, "readers/ops_per_s")] == [4, 8]
     picture = class_rates(points)
     assert (len(picture.panels), "sessions of readers" in picture.title) == (2, True)
+    # No readers are as well known a number as any other.
+    assert "observations" not in str(petals(points, "ops_per_s", FigureNames()).notes)
     assert picture.table.rows[0][1:] == ("0", "–", f"{4 * OPS / made.SECONDS:,.0f}")
 
 

@@ -232,6 +232,11 @@ class Point:
         return int(value) if value == int(value) else value
 
     @property
+    def has_place(self) -> bool:
+        """Whether its position is known: a class may have no sessions, elsewhere 0 stands for an unknown number."""
+        return bool(self.step) or self.along.endswith(CLASS_COUNT)
+
+    @property
     def at(self) -> str:
         """The position in words, such as ``8 sessions``."""
         if self.along == ORDER:

@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.curves.points import CLASS_COUNT, Point
+from openslob.analyze.curves.points import CLASS_COUNT
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
 from openslob.core.session_classes import name_kind
@@ -72,7 +72,7 @@ def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
         name="cpu",
         title=f"CPU, and {names.label(per_cpu)}, over {axis_text(points)}",
         description=" ".join(_first_to_last(points, figure, names.label(figure)) for figure in figures),
-        panels=tuple(_panel(rows, figure, names, axis_text(points)) for figure, rows in panels.items()),
+        panels=tuple(_panel(points, rows, figure, names) for figure, rows in panels.items()),
         notes=NOTES,
         table=_table(points, {figure: names.axis(figure) for figure in (used, *figures)}),
         heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
@@ -90,7 +90,7 @@ def class_rates(points: PointSet) -> Picture:
         name="classes",
         title=f"Operations per second of each class over {axis_text(points)}",
         description=" ".join(_first_to_last(points, figure, label) for figure, label in figures.items()),
-        panels=tuple(_panel(rows, figure, names, axis_text(points)) for figure, rows in panels.items()),
+        panels=tuple(_panel(points, rows, figure, names) for figure, rows in panels.items()),
         notes=NOTES,
         table=_table(points, {figure: names.axis(figure) for figure in figures}),
         heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
@@ -110,13 +110,8 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
         for series in points.series
         for stretch, _, point in stretches(series, (figure,))
         for estimate in (point.figure(figure),)
-        if _has_place(point)
+        if point.has_place
     ]  # fmt: skip
-
-
-def _has_place(point: Point) -> bool:
-    """Return whether a point is on the axis: a class may have no sessions; elsewhere 0 stands for an unknown number."""
-    return bool(point.step) or point.along.endswith(CLASS_COUNT)
 
 
 def _percentile_panel(rows: list[Row], along: str) -> Panel:
@@ -132,8 +127,9 @@ def _percentile_panel(rows: list[Row], along: str) -> Panel:
     return layer_charts(_bars(base), drawn, *_dots(base, shape_by("line", lines), tips), params=picks)
 
 
-def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Panel:
-    lines = list(dict.fromkeys(row["line"] for row in rows))
+def _panel(points: PointSet, rows: list[Row], figure: str, names: FigureNames) -> Panel:
+    """Return the lines of a figure; a line has the same colour in all panels, though it may not be in each."""
+    lines, along = [series.label for series in points.series], axis_text(points)
     # What selects is named as a variable is.
     pick = legend_selection("line", re.sub(r"\W", "_", f"picked_{figure}"))
     scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _axis_scale(rows)
@@ -171,7 +167,7 @@ def _axis_scale(rows: Sequence[Row]) -> alt.Scale:
 def _first_to_last(points: PointSet, figure: str, label: str) -> str:
     parts = []
     for series in points.series:
-        known = [point for point in series.points if _has_place(point) and point.mean(figure) is not None]
+        known = [point for point in series.points if point.has_place and point.mean(figure) is not None]
         if known:
             first, last = known[0], known[-1]
             course = f"{number(first.mean(figure))} with {first.step:,g} to {number(last.mean(figure))} with"
@@ -184,7 +180,7 @@ def _table(points: PointSet, columns: dict[str, str]) -> TextTable:
         (series.label, f"{point.step:,g}", *(_with_interval(point.figure(name)) for name in columns))
         for series in points.series
         for point in series.points
-        if _has_place(point)
+        if point.has_place
     ]
     return TextTable(("line", axis_text(points), *columns.values()), tuple(rows))
 
