@@ -55,6 +55,18 @@ class CommitMode(_Choice):
     ENGINE = "engine"
 
 
+class InstanceRole(_Choice):
+    """The instances of a cluster that sessions work on: any, or only those that do or don't take writes."""
+
+    ANY = "any"
+    READ_WRITE = "read-write"
+    READ_ONLY = "read-only"
+
+    def includes(self, read_only: bool) -> bool:
+        """Return whether sessions may work on an instance that takes reads only, or on one that takes writes."""
+        return self is InstanceRole.ANY or (self is InstanceRole.READ_ONLY) == read_only
+
+
 class Pacing(_Choice):
     """The distribution of the due times of operations at a given rate."""
 
@@ -128,7 +140,7 @@ def _access(value: object) -> object:
 # The only parameter that is of a target, and not of a load.
 PRICE = "price"
 # The only parameter that is several: what a class may have is in these groups, but for what holds for a whole server.
-CLASSES = "classes"
+CLASSES, ROLE = "classes", "instance_role"
 _GROUPS_OF_CLASSES = frozenset({"operations", "contention", "think time", "pacing"})
 _OF_ALL = frozenset({"commit_mode"})
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
@@ -231,6 +243,11 @@ class Workload(BaseModel):
         default=None,
         description="Sessions that do different work, with figures of their own; the flag is repeated for each class.",
         json_schema_extra={"slob": "CLASSES", "unit": "", "group": "sessions", "flag": "class"},
+    )
+    instance_role: InstanceRole = Field(
+        default=InstanceRole.ANY,
+        description="Instances of a cluster that sessions work on: any, or those that take writes, or reads only.",
+        json_schema_extra={"slob": "INSTANCE_ROLE", "unit": "", "group": "sessions"},
     )
 
     # duration
@@ -342,6 +359,11 @@ class Workload(BaseModel):
         description="Operations after which a session of the client loop connects again; 0: it stays connected.",
         json_schema_extra={"slob": "CONNECT_EVERY", "unit": "operations", "group": "purpose"},
     )  # fmt: skip
+    pipeline: int = Field(
+        default=1, ge=1, le=256,
+        description="Operations that a session of the client loop sends at once; their latency is that of the batch.",
+        json_schema_extra={"slob": "PIPELINE", "unit": "operations", "group": "purpose"},
+    )  # fmt: skip
     block_path: BlockPath = Field(
         default=BlockPath.SHARED,
         description="shared: blocks go through the buffer cache; local: through memory private to the session.",
@@ -403,14 +425,27 @@ class Workload(BaseModel):
             )
         if self.compressible and not self.obfuscate_columns:
             raise ValueError("COMPRESSIBLE is a share of incompressible text, which OBFUSCATE_COLUMNS asks for")
-        if self.connect_every and (self.loop is not Loop.CLIENT or self.block_path is BlockPath.LOCAL):
-            raise ValueError(
-                "CONNECT_EVERY is for sessions of the client loop, LOOP=client, which keep no tables of their own"
-            )
         if self.target_ops and self.target_iops:
             raise ValueError("TARGET_OPS and TARGET_IOPS are both given: give only one rate")
         if self.classes:
             self._require_fit_for_classes()
+        return self
+
+    @model_validator(mode="after")
+    def _client_loop_consistent(self) -> Self:
+        if self.connect_every and (self.loop is not Loop.CLIENT or self.block_path is BlockPath.LOCAL):
+            raise ValueError(
+                "CONNECT_EVERY is for sessions of the client loop, LOOP=client, which keep no tables of their own"
+            )
+        if self.pipeline > 1 and self.loop is not Loop.CLIENT:
+            raise ValueError(
+                f"PIPELINE={self.pipeline} is for the client loop, LOOP=client: the server's sends nothing"
+            )
+        if self.pipeline > 1 and (self.is_paced or self.think_tm_frequency or self.connect_every or self.classes):
+            raise ValueError(
+                f"PIPELINE={self.pipeline} is for throughput: it goes without TARGET_OPS, TARGET_IOPS, "
+                "THINK_TM_FREQUENCY, CONNECT_EVERY and CLASSES"
+            )
         return self
 
     def _require_fit_for_classes(self) -> None:
@@ -544,8 +579,9 @@ class Workload(BaseModel):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_record(self) -> dict[str, Any]:
-        """Return plain values for the record; without classes, it has no such parameter."""
-        return self.model_dump(mode="json", exclude=None if self.classes else {CLASSES})
+        """Return plain values for the record; it has neither classes nor their place where there is nothing to say."""
+        unsaid = {CLASSES: not self.classes, ROLE: self.instance_role is InstanceRole.ANY}
+        return self.model_dump(mode="json", exclude={name for name, is_so in unsaid.items() if is_so})
 
 
 @dataclass(frozen=True)
@@ -578,7 +614,7 @@ def class_parameters() -> list[str]:
     named = {name: field.json_schema_extra for name, field in Workload.model_fields.items()}
     groups = {name: facts["group"] for name, facts in named.items() if isinstance(facts, dict)}
     found = [name for name, group in groups.items() if group in _GROUPS_OF_CLASSES and name not in _OF_ALL]
-    return ["sessions", *found]
+    return ["sessions", ROLE, *found]
 
 
 def _sessions_of(name: str, own: Mapping[str, str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from openslob.analyze.load_kinds import is_paced, load_kind
+from openslob.analyze.load_kinds import is_paced, load_kind, timed_in_words
 from openslob.core.histogram import PERCENTILES
 from openslob.metrics import METRICS
 from openslob.metrics.cost import price_of
@@ -77,9 +77,13 @@ def _of(record: RunRecord, names: Sequence[str]) -> list[str]:
 def instances(record: RunRecord) -> Section:
     """Return a row for each instance of a cluster, and their total."""
     rows = record.instances
+    head: tuple[str, ...]
     head = ("", "role", "sessions", "operations", "rows read", "updated", "reads", "log", "conflicts", "errors")
     lines = [_instance_row(str(number), row.role, [row]) for number, row in enumerate(rows, start=1)]
     lines.append(_instance_row("all", "", rows))
+    if any(row.behind_bytes is not None for row in rows):
+        head = (*head, "behind", "at most", "late up to")
+        lines = [(*line, *_behind(row)) for line, row in zip(lines, (*rows, None), strict=True)]
     targets = [Paragraph(row.target, f"{number}  ") for number, row in enumerate(rows, start=1)]
     return Section("Instances", (TextTable(head, lines), *targets) if rows else (), ", over the window")
 
@@ -194,7 +198,7 @@ def timed_events(record: RunRecord) -> Section:
 def latencies(record: RunRecord) -> Section:
     """Return the latency of each kind of operation, measured from its begin."""
     since = ", from its begin (service time)" if is_paced(record) else ""
-    return _latency_table(since, record.latency)
+    return _latency_table(since, record.latency, timed_in_words(record))
 
 
 def responses(record: RunRecord) -> Section:
@@ -202,10 +206,10 @@ def responses(record: RunRecord) -> Section:
     return _latency_table(", from when it was due (response time)", record.response)
 
 
-def _latency_table(since: str, latency: Mapping[str, Mapping[str, Any]]) -> Section:
+def _latency_table(since: str, latency: Mapping[str, Mapping[str, Any]], whose: str = "one operation") -> Section:
     rows = [_latency_row(kind, figures) for kind, figures in latency.items() if figures.get("count")]
     parts = (TextTable(("", "count", *_LATENCY), rows),) if rows else ()
-    return Section("Latency", parts, f" of one operation{since}, µs")
+    return Section("Latency", parts, f" of {whose}{since}, µs")
 
 
 def object_io(record: RunRecord) -> Section:
@@ -228,6 +232,13 @@ def _profile_cell(rate: float | None, per: float | None, unit: str) -> str:
         return MISSING
     base = unit.removesuffix("/s") if rate else ""
     return quantity(rate / per, base if base in ("MB", "s") else "")
+
+
+def _behind(row: InstanceRow | None) -> tuple[str, str, str]:
+    """Return how far a copy was behind, and for how long at most; nothing is added up."""
+    if row is None or row.behind_bytes is None:
+        return MISSING, MISSING, MISSING
+    return size(row.behind_bytes), size(row.most_behind_bytes), seconds(row.behind_s)
 
 
 def _instance_row(name: str, role: str, rows: Sequence[InstanceRow]) -> tuple[str, ...]:

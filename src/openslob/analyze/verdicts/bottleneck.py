@@ -226,7 +226,8 @@ def _in_server_pct(measurement: Measurement) -> float | None:
 
     None unless the client sends the operations, and where samples do not show it.
     """
-    busy_us, sampled_us = measurement.busy_us, measurement.sampled_us
+    # All operations of a batch wait at the same time.
+    busy_us, sampled_us = measurement.busy_us / measurement.workload.pipeline, measurement.sampled_us
     seen = measurement.wait_samples * len(measurement.sessions)
     if measurement.workload.loop is not Loop.CLIENT or sampled_us is None or seen < MIN_SAMPLES or not busy_us:
         return None
