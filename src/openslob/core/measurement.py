@@ -313,6 +313,27 @@ class ClassTimes:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """A stage of a rate that changes, in seconds of the load; rates are operations per second of all sessions.
+
+    ``first_per_s`` was asked at its begin and ``last_per_s`` at its end, ``ops_per_s`` were done, whenever they came
+    due. ``response_p50_us`` and ``response_p99_us`` are of what ended in it; None where too few did. ``recovery_s`` is
+    how long the load took to recover from the change at its begin. It is None where there was no change at once, as
+    before a ramp; where the load did not recover in the stage, or that is not known, ``why`` says so.
+    """
+
+    begin_s: float
+    end_s: float
+    first_per_s: float
+    last_per_s: float
+    ops_per_s: float
+    response_p50_us: float | None
+    response_p99_us: float | None
+    recovery_s: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Schedule:
     """The due times of a run at a given rate: how many operations did not begin, and how late sessions woke up.
 
@@ -687,7 +708,7 @@ class Measurement(Observed):
     ``drivers`` those that ran the sessions, if this process did not. ``ceiling`` is the rate of storage alone, if
     given; ``other_storage`` is the reason if that was made on other storage. ``unfinished_s`` has how long each
     operation had run at least that was cancelled at the end. ``server_report`` is the server's own, if it can be read.
-    ``classes`` are the times of each class of sessions, by its name.
+    ``classes`` are the times of each class of sessions, by its name, ``stages`` those of a rate that changes.
     ``connects`` is how long it took sessions to connect in the window, if they did so again and again.
     """
 
@@ -708,6 +729,7 @@ class Measurement(Observed):
     slowest: Mapping[OpKind, Sequence[Slow]] = field(default_factory=dict)
     drivers: Sequence[DriverUse] = ()
     classes: Mapping[str, ClassTimes] = field(default_factory=dict)
+    stages: Sequence[Stage] = ()
     connects: Histogram = field(default_factory=Histogram)
 
     @property
