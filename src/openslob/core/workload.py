@@ -540,10 +540,10 @@ class Workload(BaseModel):
         """Return the given rate in operations per second over all sessions that have one; None when none has.
 
         A rate of block visits is divided by the mean number of blocks that an operation of the mix visits. Of a rate
-        that changes it is the first one.
+        that changes it is the highest one.
         """
         if self.rate_schedule:
-            return self.rate_schedule.stages[0].first
+            return max(max(stage.first, stage.last) for stage in self.rate_schedule.stages)
         if self.classes:
             rates = [part.workload.ops_per_s_wanted(block_size) for part in self.parts]
             known = [rate for rate in rates if rate is not None]

@@ -353,6 +353,8 @@ class RunRecord(DocumentWithFigures):
         for kind, figure in _COUNTED.items():
             if self.value(figure) and kind not in self.latency:
                 yield f"it has operations of the kind {kind}, and no latency of them"
+        if bool(self.spec.get(RATE_SCHEDULE)) != bool(self.stages):
+            yield "its rate was to change and has no stages, or has some and was not to change"
         if self.kind is RecordKind.RUN and bool(self.spec.get(CLASSES)) != bool(self.classes):
             yield "classes of sessions were asked for and have no figures, or have some and were not asked for"
 

@@ -121,8 +121,13 @@ def _class_row(name: str, rows: Sequence[ClassRow]) -> tuple[str, ...]:
 
 def stages(record: RunRecord) -> Section:
     """Return what was done in each stage of a rate that changes, and how long the load took to recover."""
+    return Section("Stages of the rate", (*stage_parts(record), Paragraph(RECOVERY)) if record.stages else ())
+
+
+def stage_parts(record: RunRecord) -> tuple[Part, ...]:
+    """Return the table of stages, and why some have no time to recover; nothing where the rate does not change."""
     why = [Paragraph(f"from second {row.begin_s:g} on {row.why}") for row in record.stages if row.why]
-    return Section("Stages of the rate", (stage_table(record), *why, Paragraph(RECOVERY)) if record.stages else ())
+    return (stage_table(record), *why) if record.stages else ()
 
 
 def stage_table(record: RunRecord) -> TextTable:

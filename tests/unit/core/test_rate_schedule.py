@@ -87,7 +87,7 @@ def test_what_contradicts_a_schedule_is_refused(given, why):
 
 def test_a_load_without_a_schedule_has_no_such_parameter():
     load = Workload(rate_schedule="0s:100,30s:500")
-    assert (load.is_paced, load.ops_per_s_wanted(8192)) == (True, 100)
+    assert (load.is_paced, load.ops_per_s_wanted(8192)) == (True, 500)
     assert load.to_record()["rate_schedule"] == "0s:100,30s:500"
     assert Workload.model_validate(load.to_record()) == load
     assert "rate_schedule" not in Workload().to_record()

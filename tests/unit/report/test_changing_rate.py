@@ -13,7 +13,8 @@ from openslob.report.charts.picture import png
 from openslob.report.charts.run import changing_rate
 from openslob.report.comparison import figure_label
 from openslob.report.run_series import RunSeries
-from openslob.report.text import render
+from openslob.report.terminal import render_screen
+from openslob.report.text import render, run_document
 
 BEHIND = "it did not recover: at the end half of the operations were 5.1 s late"
 RAW = RunSeries(
@@ -49,6 +50,7 @@ def test_the_report_has_a_row_for_each_stage(recovery_s: float, said: str) -> No
     ]
     assert " ".join(rows[-1]).endswith(said)
     assert f"from second 5 on {BEHIND}" in " ".join(text.split())
+    assert BEHIND in " ".join(render_screen(run_document(changing(recovery_s)), 80).split())
     assert "STAGES OF THE RATE" not in render(physical())
 
 

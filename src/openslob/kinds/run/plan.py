@@ -41,7 +41,9 @@ def _plans_of_part(
     part: LoadPart, crowd: int | None, block_size: int, run_tag: str, settings: Sequence[SettingChange]
 ) -> Iterator[SessionPlan]:
     workload = part.workload
-    wanted = workload.ops_per_s_wanted(block_size)
+    # Where the rate changes, slices have intervals of their own; before the window it is the first one.
+    schedule = workload.rate_schedule
+    wanted = schedule.stages[0].first if schedule else workload.ops_per_s_wanted(block_size)
     for number in part.numbers:
         yield SessionPlan(
             number=number,

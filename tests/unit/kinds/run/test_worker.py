@@ -218,3 +218,5 @@ def test_slices_of_a_rate_that_changes_go_on_until_the_window_ends():
 def test_the_warm_up_has_the_first_rate():
     requests, _ = worked([WARM_UP], sessions=1, rate_schedule="0s:20,1s:100", run_time=10)
     assert {request.interval_us for request in requests} == {None}
+    (plan,) = session_plans(Workload(sessions=1, rate_schedule="0s:20,1s:100", run_time=10), 8192, "test")
+    assert plan.interval_us == 50_000
