@@ -126,7 +126,7 @@ def stages(record: RunRecord) -> Section:
 
 def stage_parts(record: RunRecord) -> tuple[Part, ...]:
     """Return the table of stages, and why some have no time to recover; nothing where the rate does not change."""
-    why = [Paragraph(f"from second {row.begin_s:g} on {row.why}") for row in record.stages if row.why]
+    why = [Paragraph(f"from second {row.begin_s:g} on: {row.why}") for row in record.stages if row.why]
     return (stage_table(record), *why) if record.stages else ()
 
 

@@ -49,7 +49,7 @@ def test_the_report_has_a_row_for_each_stage(recovery_s: float, said: str) -> No
         ["10", "to", "15", "s", "100", "50"],
     ]
     assert " ".join(rows[-1]).endswith(said)
-    assert f"from second 5 on {BEHIND}" in " ".join(text.split())
+    assert f"from second 5 on: {BEHIND}" in " ".join(text.split())
     assert BEHIND in " ".join(render_screen(run_document(changing(recovery_s)), 80).split())
     assert "STAGES OF THE RATE" not in render(physical())
 
