@@ -54,7 +54,7 @@ def move(target: Bench, folder: Path) -> None:
     """Move the server's processes to a group. Those that it starts later are there, too."""
     main_pid = target.server.status().pid
     if main_pid is None:
-        raise SlobError("the server does not run", "")
+        raise SlobError("the server is not running", "")
     own = Path(f"/proc/{main_pid}/task/{main_pid}/children").read_text().split()
     for pid in (str(main_pid), *own):
         _add(folder, pid)

@@ -127,6 +127,29 @@ def test_a_session_that_connects_again_and_again_goes_on_where_it_was(both):
     assert result.connects.sum_us > 0
 
 
+@pytest.mark.parametrize("obfuscate", [False, True])
+def test_batches_update_the_same_rows_with_the_same_values(both, obfuscate):
+    parameters = {**MIXED, "obfuscate_columns": obfuscate, "redo_stress": "HEAVY"}
+    with both.watching() as watch:
+        single = updates_by(both, watch, "client", 250, "same", **parameters)
+        updates_by(both, watch, "client", 250, "other", **parameters)
+        batched = updates_by(both, watch, "client", 250, "same", **parameters, pipeline=16)
+    assert len(single) == 150
+    assert batched == single
+
+
+def test_batches_have_the_counts_of_single_operations_and_the_latency_of_a_batch(both):
+    counts = {}
+    for pipeline in (1, 256):
+        with both.session(both.workload(update_pct=33, scan_pct=30, loop="client", pipeline=pipeline)) as worked:
+            result = worked.run(max_ops=200)
+        counts[pipeline] = result.counts
+    assert counts[256] == counts[1]
+    # One batch: each of its operations counts with what it took together, which no slice is shorter than.
+    assert result.busy_us / 200 <= (result.end_ns - result.start_ns) / 1000 + 1
+    assert len({bucket for histogram in result.latency.values() for bucket in histogram.counts}) == 1
+
+
 def test_latency_is_the_client_s_and_a_sleep_is_none(both):
     """What a slice lasted beside its operations is little, and no operation ends after its slice."""
     workload = both.workload(update_pct=50, loop="client")

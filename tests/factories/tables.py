@@ -1,4 +1,4 @@
-"""Tests of many small cases as one item: a table whose rows are subtests, each reported with its values if it fails."""
+"""Tests of many small cases as one item: a table. A row of it that fails is a subtest, reported with its values."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ def table(
 
     Takes what ``pytest.mark.parametrize`` takes, or a function that returns the rows, called when the test is run. A
     row that fails does not keep the following ones from being run. Rows share the fixtures of function scope: use
-    ``parametrize`` where a row must not see what another one left.
+    ``parametrize`` where a row must not see what another one left. A row that passes is no subtest, which would take
+    more time than most rows.
     """
     columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     find = rows if callable(rows) else functools.partial(iter, list(rows))
 
-    def cases() -> list[tuple[str, tuple[Any, ...]]]:
+    def cases() -> list[tuple[Any, ...]]:
         found = [_values(row, len(columns)) for row in find()]
         assert found, "a table without rows tests nothing"
-        return [(_label(columns, case, ids, number), case) for number, case in enumerate(found)]
+        return found
 
     def decorate(test: Test) -> Test:
         parameters = inspect.signature(test).parameters
@@ -39,10 +40,13 @@ def table(
 
         @functools.wraps(test)
         def all_rows(subtests: pytest.Subtests, **fixtures: Any) -> None:
-            for label, case in cases():
+            for number, case in enumerate(cases()):
                 row = dict(zip(columns, case, strict=True))
-                with subtests.test(label):
+                try:
                     test(**row, **(fixtures | ({"subtests": subtests} if "subtests" in parameters else {})))
+                except (Exception, pytest.fail.Exception, pytest.skip.Exception):
+                    with subtests.test(_label(columns, case, ids, number)):
+                        raise
 
         others = [value for name, value in parameters.items() if name not in (*columns, "subtests")]
         first = inspect.Parameter("subtests", inspect.Parameter.POSITIONAL_OR_KEYWORD)

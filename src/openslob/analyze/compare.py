@@ -21,7 +21,7 @@ from openslob.analyze.curves.points import (
 from openslob.analyze.curves.series import label, order
 from openslob.analyze.differences import DETECT_PCT, Difference, Outcome, difference, mean_difference
 from openslob.analyze.intervals import spread
-from openslob.analyze.load_kinds import LOAD, is_client_loop, load_kind
+from openslob.analyze.load_kinds import LOAD, batch_size, is_client_loop, load_kind
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
 from openslob.core.histogram import step_of
@@ -121,6 +121,8 @@ def time_by_kind(record: RunRecord) -> Mapping[str, float] | None:
     if is_client_loop(record) and _db_time_us(record) is None:
         return None
     inside = sum(float(each["count"]) * float(each["mean_us"]) for each in record.latency.values()) / ops
+    # All of a batch wait at the same time.
+    inside /= batch_size(record)
     of_server = min(inside, _db_time_us(record) or 0.0) if is_client_loop(record) else inside
     found: dict[str, float] = {BESIDE_SERVER: inside - of_server} if is_client_loop(record) else {}
     for row in record.waits:
@@ -244,7 +246,9 @@ def compare(
     records = [{run.record.id: run.record for run in side} for side in (a, b)]
     by_like = _by_key(like, differing, "the spread") if like else {}
     if like and not by_like.keys() & by_a.keys():
-        raise UsageError("the runs that are to show the spread are of no point of both sides", "name equal runs")
+        raise UsageError(
+            "the runs that show the spread match no point that both sides have", "name runs with the same parameters"
+        )
     pairs = tuple(
         replace(
             _pair(by_a[key], by_b[key], names, by_like.get(key), see_pct), time=_time(by_a[key], by_b[key], records)

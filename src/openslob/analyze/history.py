@@ -177,7 +177,7 @@ def histories(records: Sequence[RunRecord], figures: Sequence[str] = ()) -> list
     """Return the histories of these records, that with the latest run last. UsageError for an unknown figure."""
     for name in figures:
         if not is_figure(name):
-            raise UsageError(f"{name!r} is no figure", "docs/figures.md lists them; latencies are such as op_p99_us")
+            raise UsageError(f"{name!r} is not a figure", "docs/figures.md lists them; latencies are such as op_p99_us")
     groups: dict[tuple[tuple[str, ParameterValue], ...], list[RunRecord]] = {}
     for record in sorted(records, key=lambda each: (each.started_at, each.id)):
         groups.setdefault(tuple(sorted(_identity(record).items())), []).append(record)

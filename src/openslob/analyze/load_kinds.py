@@ -72,6 +72,23 @@ def is_client_loop(record: RunRecord) -> bool:
     return record.spec.get("loop") == Loop.CLIENT
 
 
+def batch_size(record: RunRecord) -> int:
+    """Return how many operations a session sent at once: latencies are those of so many together."""
+    return int(record.spec.get("pipeline") or 1)
+
+
+def timed_in_words(record: RunRecord) -> str:
+    """Return whose time a latency of the run is."""
+    size = batch_size(record)
+    return "one operation" if size == 1 else f"a batch of {size} operations"
+
+
+def loop_in_words(record: RunRecord) -> str:
+    """Return, after a comma, that the client sent the operations, and how many at once; empty if the server did."""
+    batches = f" in batches of {batch_size(record)}" if batch_size(record) > 1 else ""
+    return f", client loop{batches}" if is_client_loop(record) else ""
+
+
 def _without(names: frozenset[str], record: RunRecord) -> list[str]:
     left_out = names if record.spec.get("price") else names | PRICED
     return [name for name in METRICS if name not in left_out]
@@ -84,13 +101,12 @@ def _sessions(record: RunRecord) -> int:
 
 def _run_parameters(record: RunRecord) -> Mapping[str, Any]:
     """Return what was asked for. Older records are of runs in the loop of the server, with keys that were all alike."""
-    return {"loop": Loop.SERVER.value, "access": AccessKind.UNIFORM.value, **record.spec}
+    return {"loop": Loop.SERVER.value, "access": AccessKind.UNIFORM.value, "pipeline": 1, **record.spec}
 
 
 def _run_in_words(record: RunRecord) -> str:
     sessions = _sessions(record)
-    loop = ", client loop" if is_client_loop(record) else ""
-    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop}"
+    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop_in_words(record)}"
 
 
 def _run_figures(record: RunRecord) -> list[str]:

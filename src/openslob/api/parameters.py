@@ -148,6 +148,11 @@ class Parameters(TypedDict, total=False):
     number from 0 to 1000000000. Default: 0.
     """
 
+    pipeline: int
+    """Operations that a session of the client loop sends at once; their latency is that of the batch. Allowed: a whole
+    number from 1 to 256. Default: 1.
+    """
+
     block_path: Literal["shared", "local"]
     """shared: blocks go through the buffer cache; local: through memory private to the session. Allowed: shared or
     local. Default: shared.
@@ -311,6 +316,11 @@ class SweptParameters(TypedDict, total=False):
     connect_every: int | Sequence[int]
     """Operations after which a session of the client loop connects again; 0: it stays connected. Allowed: a whole
     number from 0 to 1000000000. Default: 0.
+    """
+
+    pipeline: int | Sequence[int]
+    """Operations that a session of the client loop sends at once; their latency is that of the batch. Allowed: a whole
+    number from 1 to 256. Default: 1.
     """
 
     block_path: Literal["shared", "local"] | Sequence[Literal["shared", "local"]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 US_PER: dict[str, float] = {
     "ns": 1e-3,
@@ -54,7 +54,8 @@ class Number:
         return Number(self.value * factor, self.step * factor)
 
 
-@dataclass(frozen=True, slots=True)
+# Compared by identity, so that what was read is found again without computing a hash: there is one of each (`_format`).
+@dataclass(frozen=True, eq=False)
 class NumberFormat:
     """Number format of one report: the decimal sign, and whether it also uses the other sign for decimals.
 
@@ -69,13 +70,14 @@ class NumberFormat:
     def of(cls, cells: Iterable[str]) -> NumberFormat:
         """Detect the format from the cells of a report; without evidence the decimal sign is a point."""
         shapes = [cell.strip() for cell in cells]
-        comma = sum(1 for cell in shapes if _HINTS_COMMA.fullmatch(cell))
-        if any(_PROVES_POINT.fullmatch(cell) for cell in shapes):
-            return cls(".", mixed=comma > 0)
-        if any(_PROVES_COMMA.fullmatch(cell) for cell in shapes):
-            return cls(",")
-        point = sum(1 for cell in shapes if _HINTS_POINT.fullmatch(cell))
-        return cls("," if comma > point else ".")
+        commas, points = ([cell for cell in shapes if sign in cell] for sign in (",", "."))
+        comma = sum(1 for cell in commas if _HINTS_COMMA.fullmatch(cell))
+        if any(map(_PROVES_POINT.fullmatch, commas)):
+            return _format(".", comma > 0)
+        if any(map(_PROVES_COMMA.fullmatch, points)):
+            return _format(",", False)
+        point = sum(1 for cell in points if _HINTS_POINT.fullmatch(cell))
+        return _format("," if comma > point else ".", False)
 
     @lru_cache(maxsize=1 << 14)  # noqa: B019 - there are few formats, and half of the cells of a report are repetitions
     def read(self, text: str, thousand: float = 1000.0) -> Number | None:
@@ -113,6 +115,11 @@ class NumberFormat:
         if match[1] == "" and not exponent:
             return None  # "1934." is "1934.1K" in a column too narrow for it, not 1934
         return len(match[1] or "")
+
+
+@cache
+def _format(decimal: str, mixed: bool) -> NumberFormat:
+    return NumberFormat(decimal, mixed)
 
 
 def why_unreadable(text: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 from openslob.awr.builder import ReportBuilder
 from openslob.awr.model import ListedRow
@@ -40,7 +40,7 @@ class SectionFigure:
     part: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Section:
     """A section of a report. ``title`` names it; ``sources`` has the figures by a pattern of the title above them.
 
@@ -54,7 +54,7 @@ class Section:
     quotients: Mapping[str, tuple[str, str]] = dataclass_field(default_factory=dict)
     merges: bool = False
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, str]:
         """Unit of each figure by its heading."""
         return {figure.heading: figure.unit for figures in self.sources.values() for figure in figures}

@@ -200,8 +200,9 @@ def _kind(mark: re.Match[str]) -> ReportKind | str:
 
 def _is_html(text: str) -> bool:
     """Return whether there are more HTML rows than rulers; SQL text in a report may contain either."""
+    rows = text.lower().count("<tr")
     rulers = (line for line in text.split("\n") if "--" in line and _RULER.fullmatch(line))
-    return text.lower().count("<tr") > sum(1 for _ in rulers)
+    return rows > 0 and rows > sum(1 for _ in rulers)
 
 
 def _plain_text(text: str, start: int) -> str:
@@ -263,12 +264,21 @@ def _find(
     ``flat`` is `flatten` of ``text``: a pattern without regard to case looks at each character, and the search for a
     word does not.
     """
-    words = (re.finditer(rb"%s(?![a-z0-9_])" % word.encode(), flat[start:]) for word in first_words)
     end = start
-    for at in sorted(start + found.start() for founds in words for found in founds):
+    for at in sorted(at for word in first_words for at in _find_word(word.encode(), flat, start)):
         if at >= end and (match := pattern.match(text, at)):
             yield match
             end = match.end()
+
+
+def _find_word(word: bytes, flat: bytes, start: int) -> Iterator[int]:
+    """Yield where a word is that does not go on, which `bytes.find` tells in a fraction of an expression's time."""
+    at = flat.find(word, start)
+    while at >= 0:
+        after = flat[at + len(word) : at + len(word) + 1]
+        if not (after.isalnum() or after == b"_"):
+            yield at
+        at = flat.find(word, at + 1)
 
 
 def _is_titled_twice(text: str, first: re.Match[str], mark: re.Match[str]) -> bool:
@@ -285,6 +295,8 @@ def decode(data: bytes) -> str:
         if zeros.count(0) > len(zeros) / 2:
             return data.decode(encoding, errors="replace")
     text = data.decode("utf-8-sig", errors="replace")
+    if text.isascii():
+        return text
     wrong = text.count("\ufffd")
     beyond_ascii = len(text) - len(text.encode("ascii", errors="ignore"))
     if wrong > beyond_ascii - wrong:  # more bytes that are not UTF-8 than characters that are

@@ -54,7 +54,8 @@ def tables(text: str, is_parsed: Callable[[str], bool], is_title: Callable[[str]
     ``is_parsed`` selects sections by title; ``is_title`` recognizes a bare title line.
     """
     lexer = _Lexer(is_parsed, is_title)
-    for line in text.replace("\f", "").expandtabs().split("\n"):
+    flat = text.replace("\f", "")
+    for line in (flat.expandtabs() if "\t" in flat else flat).split("\n"):
         lexer.line(line.rstrip())
     lexer.end()
     return lexer.found
@@ -84,7 +85,7 @@ class _Lexer:
             self.blank()
         elif line[0] == "~" and _TILDES.match(line):
             self.underline(line)
-        elif line.lstrip()[0] in "-~=" and _RULER.fullmatch(line):
+        elif (line[0] in "-~=" or (line[0].isspace() and line.lstrip()[0] in "-~=")) and _RULER.fullmatch(line):
             self.ruler(line)
         elif ("DB/Inst:" in line or "Snap" in line) and len(line) < _LONGEST and (title := _TITLE.match(line)):
             self.end()
@@ -380,5 +381,8 @@ def _heading(lines: list[str], spans: list[Span], at: int) -> str:
     """Return the heading of column ``at``, lines joined. A heading may extend to the left of its column."""
     start = spans[at - 1][1] if at else 0
     end = spans[at][1] if at + 1 < len(spans) else None
-    words = (_SPANNER.sub(lambda spanner: " " * len(spanner[0]), line)[start:end] for line in lines)
-    return squeeze(" ".join(words))
+    return squeeze(" ".join(_without_spanners(line)[start:end] for line in lines))
+
+
+def _without_spanners(line: str) -> str:
+    return _SPANNER.sub(lambda spanner: " " * len(spanner[0]), line) if "---" in line else line

@@ -68,7 +68,7 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str], theme: Pi
             remark(f"{result.path}: not in the picture: {result.no_point}")
     points = list(_external_points(results))
     if not points:
-        raise SlobError("no report has both reads per second and a latency", "nothing is drawn")
+        raise SlobError("no report has both reads per second and a latency, so there is nothing to draw")
     notes = [NO_COUNTS] if any(result.point and result.point.sessions is None for result in results) else []
     latency = events[0].capitalize() if events else READ_LATENCY
     for file, ground in theme.files(path):

@@ -253,7 +253,7 @@ def prove_assumptions(engine: Engine, output: Path | None, with_names: bool, as_
     wanted = "" if facts.stand_in else f" Please send the file to the project: {found.where}."
     write(json.dumps(document, indent=1) if as_json else _end(asked, path, with_names, wanted))
     if interrupt.requested:
-        raise SlobError("stopped before all was asked", f"the answers up to then are in {path}")
+        raise SlobError("stopped before every question was asked", f"the answers so far are in {path}")
 
 
 def answer_text(one: AskedQuestion) -> str:

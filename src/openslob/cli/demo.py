@@ -89,7 +89,7 @@ def demo(
     if open_report and address and not webbrowser.open(address):
         notify(f"no browser could be opened: open {address}")
     if folder.record.status is not Status.COMPLETE:
-        raise SlobError("the demonstration did not come to its end", "make it again")
+        raise SlobError("the demonstration did not finish", "run slob demo again")
 
 
 @contextmanager

@@ -114,7 +114,9 @@ def _require_one_length(resolved: Resolved, seconds: float | None) -> None:
     if "run_time" in resolved.parameters.given:
         raise UsageError("--run-time is the length of a run, and that of an endurance run is --for", "give --for alone")
     if not seconds:
-        raise UsageError("how long is not given", "give --for, such as --for 8h; --resume goes on with an earlier one")
+        raise UsageError(
+            "the length is not given", "give --for, such as --for 8h; --resume goes on with an earlier one"
+        )
     if (source := resolved.parameters.sources["run_time"]) != DEFAULT:
         notify(f"RUN_TIME ({source}) is not used: --for is the length")
 

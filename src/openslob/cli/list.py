@@ -110,7 +110,7 @@ def _moment(text: str) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--since {text}: that is no time", "give a date such as 2026-11-30, or 7d or 12h") from error
+        raise UsageError(f"--since {text} is not a time", "give a date such as 2026-11-30, or 7d or 12h") from error
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 

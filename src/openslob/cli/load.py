@@ -67,7 +67,7 @@ def answer_text(result: LoadResult, run: str) -> str:
 def announce(default: ServerSpec, settings: Mapping[str, Setting]) -> ServerSpec:
     """Say that a server is created, and how; return its specification with the settings of environment and files."""
     spec = spec_with(default, settings)
-    notify(f"there is no server {spec.name!r} yet: it is created, with {settings_text(spec)}, on this host")
+    notify(f"there is no server {spec.name!r} yet: creating it on this host, with {settings_text(spec)}")
     return spec
 
 

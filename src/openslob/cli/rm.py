@@ -50,7 +50,7 @@ def _ask(names: list[str], size: str) -> None:
     """Ask whether these records are to be removed. UsageError where nobody can answer; Abort for no."""
     what = f"{', '.join(names)} ({size})"
     if not sys.stdin.isatty():
-        raise UsageError(f"nothing was removed: nobody can be asked about {what}", "give --yes")
+        raise UsageError(f"nothing was removed: there is no terminal to ask about {what}", "give --yes")
     typer.confirm(f"Remove {what}?", abort=True, err=True)
 
 

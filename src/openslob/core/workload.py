@@ -358,6 +358,11 @@ class Workload(BaseModel):
         description="Operations after which a session of the client loop connects again; 0: it stays connected.",
         json_schema_extra={"slob": "CONNECT_EVERY", "unit": "operations", "group": "purpose"},
     )  # fmt: skip
+    pipeline: int = Field(
+        default=1, ge=1, le=256,
+        description="Operations that a session of the client loop sends at once; their latency is that of the batch.",
+        json_schema_extra={"slob": "PIPELINE", "unit": "operations", "group": "purpose"},
+    )  # fmt: skip
     block_path: BlockPath = Field(
         default=BlockPath.SHARED,
         description="shared: blocks go through the buffer cache; local: through memory private to the session.",
@@ -419,10 +424,6 @@ class Workload(BaseModel):
             )
         if self.compressible and not self.obfuscate_columns:
             raise ValueError("COMPRESSIBLE is a share of incompressible text, which OBFUSCATE_COLUMNS asks for")
-        if self.connect_every and (self.loop is not Loop.CLIENT or self.block_path is BlockPath.LOCAL):
-            raise ValueError(
-                "CONNECT_EVERY is for sessions of the client loop, LOOP=client, which keep no tables of their own"
-            )
         self._require_one_rate()
         if self.classes:
             self._require_fit_for_classes()
@@ -437,6 +438,23 @@ class Workload(BaseModel):
             raise ValueError(
                 f"RATE_SCHEDULE has a stage from {last:g} s on, and RUN_TIME={self.run_time:g} is too short"
             )
+
+    @model_validator(mode="after")
+    def _client_loop_consistent(self) -> Self:
+        if self.connect_every and (self.loop is not Loop.CLIENT or self.block_path is BlockPath.LOCAL):
+            raise ValueError(
+                "CONNECT_EVERY is for sessions of the client loop, LOOP=client, which keep no tables of their own"
+            )
+        if self.pipeline > 1 and self.loop is not Loop.CLIENT:
+            raise ValueError(
+                f"PIPELINE={self.pipeline} is for the client loop, LOOP=client: the server's sends nothing"
+            )
+        if self.pipeline > 1 and (self.is_paced or self.think_tm_frequency or self.connect_every or self.classes):
+            raise ValueError(
+                f"PIPELINE={self.pipeline} is for throughput: it goes without TARGET_OPS, TARGET_IOPS, "
+                "THINK_TM_FREQUENCY, CONNECT_EVERY and CLASSES"
+            )
+        return self
 
     def _require_fit_for_classes(self) -> None:
         """Raise ValueError if a class can't be, or if anything else is for loads without classes only."""

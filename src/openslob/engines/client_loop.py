@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 from time import monotonic_ns
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram, bucket_of
@@ -43,6 +43,15 @@ class Look:
     stopping: bool
 
 
+class Operation(NamedTuple):
+    """An operation of a batch: its number, what it does and where; ``key`` is 0 for a scan."""
+
+    number: int
+    kind: OpKind
+    hot: bool
+    key: int
+
+
 class Statements(Protocol):
     """The statements of one session, on its connection. They raise the errors of the driver's library.
 
@@ -60,6 +69,9 @@ class Statements(Protocol):
 
     def scan(self, hot: bool) -> int:
         """Read the short-scan table."""
+
+    def send(self, batch: Sequence[Operation]) -> list[int]:
+        """Do operations in their order without waiting for one before the next is sent; return the rows of each."""
 
     def look(self) -> Look:
         """Ask for the clock and the signal to stop."""
@@ -187,6 +199,9 @@ class ClientLoop:
         """Do one operation of each kind, before all others, so that the first one is no slower."""
         for kind in explained_kinds(self._load):
             self._perform(kind, hot=False, number=-1)
+        if self._load.pipeline > 1:
+            kinds = explained_kinds(self._load)
+            self._statements.send([Operation(-1, kind, False, self._key_of(kind, -1)) for kind in kinds])
         self._statements.publish()
 
     def begin(self, draw: Callable[[], float]) -> None:
@@ -202,7 +217,10 @@ class ClientLoop:
         conflicts, last_op = self._statements.conflicts, order.first_op + (order.max_ops or NO_LIMIT)
         work = self._start(order)
         while work.now_ns < work.until_ns and work.op < last_op and work.is_at_rate and self._await_due(work):
-            self._operate(work)
+            if self._load.pipeline > 1:
+                self._send_batch(work, last_op)
+            else:
+                self._operate(work)
             if not self._may_go_on(work):
                 break
         if work.done:
@@ -255,19 +273,42 @@ class ClientLoop:
         work.done += 1
         work.now_ns = ended_ns
 
+    def _send_batch(self, work: _Slice, last_op: int) -> None:
+        """Do the next operations together. Each counts, with the time until the results of all of them were there."""
+        if self._ending.is_set():
+            raise self._was_ended()
+        batch = [self._choose(number) for number in range(work.op, min(work.op + self._load.pipeline, last_op))]
+        began_ns = monotonic_ns()
+        rows = self._statements.send(batch)
+        work.now_ns = monotonic_ns()
+        us = (work.now_ns - began_ns + _US // 2) // _US
+        for operation, count in zip(batch, rows, strict=True):
+            work.rows[operation.kind] += count
+            work.service[operation.kind].append(us)
+        work.done += len(batch)
+
+    def _choose(self, number: int) -> Operation:
+        """Return what the operation of this number does."""
+        load, phases = self._load, self._plan.phases
+        kind = kind_of(number, load.update_pct, load.scan_pct, phases)
+        hot = is_due(number, load.hot_schema_frequency, phases.hot_schema)
+        return Operation(number, kind, hot, self._key_of(kind, number))
+
+    def _key_of(self, kind: OpKind, number: int) -> int:
+        """Draw the first key of an operation; a scan has none."""
+        if kind is OpKind.SCAN:
+            return 0
+        return self._draw_key(number, self._load.work_unit if kind is OpKind.SELECT else self._load.rows_per_update)
+
     def _perform(self, kind: OpKind, hot: bool, number: int) -> tuple[int, int, int]:
         """Do an operation; return its rows, and when it began and ended."""
-        statements, load = self._statements, self._load
+        statements, key = self._statements, self._key_of(kind, number)
+        began_ns = monotonic_ns()
         if kind is OpKind.SELECT:
-            key = self._draw_key(number, load.work_unit)
-            began_ns = monotonic_ns()
             rows = statements.select(hot, key)
         elif kind is OpKind.UPDATE:
-            key = self._draw_key(number, load.rows_per_update)
-            began_ns = monotonic_ns()
             rows = statements.update(hot, key, number)
         else:
-            began_ns = monotonic_ns()
             rows = statements.scan(hot)
         return rows, began_ns, monotonic_ns()
 

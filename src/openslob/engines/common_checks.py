@@ -41,9 +41,15 @@ def check_path(workload: Workload, refusal: Finding) -> Iterator[Finding]:
 
 
 def check_loop(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
-    """Yield a finding if the server is to run the work loop and is known not to: the client can instead."""
+    """Yield a finding if the server is to run the work loop and is known not to: the client can instead.
+
+    And one that says whose latency is measured where the client sends several operations at once.
+    """
     if facts.no_loop and workload.loop is Loop.SERVER:
         yield Finding("work loop", f"{facts.product} can't run the work loop: {facts.no_loop}", BY_CLIENT, True)
+    if workload.pipeline > 1:
+        why = f"latency is that of a batch of {workload.pipeline} operations, until all of their results were there"
+        yield Finding("latency", f"{why}: each operation counts with it", "PIPELINE=1 shows that of each one", False)
 
 
 def require_shared(workload: Workload, refusal: Finding) -> None:

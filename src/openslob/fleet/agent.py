@@ -108,7 +108,7 @@ class DriverAgent:
 
     def _require(self) -> DriverJob:
         if self.job is None:
-            raise SlobError("it has no order of this run: its process was restarted")
+            raise SlobError("it does not know this run: its process was restarted")
         return self.job
 
 

@@ -31,7 +31,7 @@ class Witness:
             main = psutil.Process(-1 if pid is None else pid)
             return cls(main, frozenset(main.children()), ServerLog.of(main.pid))
         except (psutil.Error, ValueError) as error:
-            raise SlobError("the server does not run", "see its log") from error
+            raise SlobError("the server is not running", "see its log") from error
 
     def lives(self) -> bool:
         """Return whether the main process is there."""

@@ -114,7 +114,7 @@ def histories(
         raise UsageError(f"there is no complete run of {target or 'a server'} in {results}", there)
     wanted = [each for each in found if load.lower() in each.words.lower()]
     if not wanted:
-        raise UsageError(f"no load has {load!r} in its words", f"such as {found[-1].words}")
+        raise UsageError(f"no load has {load!r} in its description", f"such as {found[-1].words}")
     return wanted
 
 

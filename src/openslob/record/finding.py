@@ -155,7 +155,8 @@ def one(
 def several(wanted: str, results: Path, tell: Callable[[str], None] = say_nothing) -> list[Found]:
     """Return the records of runs that ``wanted`` names, as in `one`. A name means all that have it, sweeps before runs.
 
-    ``tell`` also gets the problems of records that can't be read and may have that name.
+    ``tell`` also gets the problems of records that can't be read and may have that name, and that several records which
+    have runs are taken together. ``latest`` is the newest that has a run.
 
     Raises:
         UsageError: As in `one`.
@@ -169,6 +170,9 @@ def several(wanted: str, results: Path, tell: Callable[[str], None] = say_nothin
     ended = [each for each in of_several or matches if not each.busy]
     if not ended:
         raise _in_progress(matches[-1])
+    if len(ended) > 1 and of_several:
+        together = f"{len(ended)} records are named {ended[-1].name}, and are taken together: {_ids(ended)}"
+        tell(f"{together}; to take one alone, give its id or number")
     return [Found(each.kind, each.entry.path) for each in ended]
 
 
@@ -294,7 +298,13 @@ def _newest_that_fit(results: Path, kinds: Collection[AnyKind]) -> list[Listed]:
 
 def _counts_as_latest(each: Listed, kinds: Collection[AnyKind]) -> bool:
     asked_for = each.kind in kinds and (not each.by_the_way or set(kinds) == {each.kind})
-    return asked_for and each.entry.record is not None and not each.busy
+    return asked_for and each.entry.record is not None and not each.busy and _has_what_is_asked(each, kinds)
+
+
+def _has_what_is_asked(each: Listed, kinds: Collection[AnyKind]) -> bool:
+    """Return whether a record has a run, if it is runs that are asked for: one that failed early may have none."""
+    needs_none = set(kinds) != of_runs() or not each.kind.has_runs
+    return needs_none or next(each.entry.path.glob(f"*/{store.RECORD_FILE}"), None) is not None
 
 
 def _digits(name: str) -> str:
@@ -360,7 +370,8 @@ def latest(
     asked_for = [each for each in of_kinds if not each.by_the_way]
     # Who names one kind by "latest" means the latest of these, whoever made it.
     fitting = asked_for if asked_for and len(kinds) > 1 else of_kinds
-    usable = [each for each in fitting if each.entry.record is not None and not each.busy]
+    readable = [each for each in fitting if each.entry.record is not None and not each.busy]
+    usable = [each for each in readable if _has_what_is_asked(each, kinds)]
     chosen = usable[-1] if usable else fitting[-1]
     for newer in listed[listed.index(chosen) + 1 :]:
         if newer.by_the_way:
@@ -370,6 +381,8 @@ def latest(
                 tell(f"{newer.entry.id} is newer, but {with_article(newer.kind)}")
         elif newer.entry.problem:
             tell(newer.entry.problem)
+        elif newer in readable:
+            tell(f"{newer.entry.id} is newer, but has no runs")
         else:
             tell(f"{newer.entry.id} is newer, but still in progress (process {newer.entry.pid})")
     return chosen

@@ -21,7 +21,9 @@ _TRASH = ".removed-"
 def check_removable(found: Found) -> None:
     """Raise an error unless the record can be removed: it is in progress, part of another one, or a single file."""
     if not found.path.is_dir() or finding.at(found.path) is None:
-        raise UsageError(f"{found.path} is a file, and no record's folder", "name the record's folder, or its number")
+        raise UsageError(
+            f"{found.path} is a file, not the folder of a record", "name the record's folder, or its number"
+        )
     if (whole := finding.whole_of(found.path)) is not None:
         name = whole.path.resolve().name
         raise UsageError(

@@ -240,7 +240,7 @@ class VerdictsOfSeveral:
         outcome = next(one for one in SIGNS if any(each.outcome is one for each in checks))
         same = [each for each in checks if each.outcome is outcome]
         worst = min(same, key=lambda each: list(Severity).index(each.severity))
-        share = "" if len(checks) == 1 else f"In {len(same)} of {len(checks)} {self.each}s, such as: "
+        share = "" if len(checks) == 1 else f"{len(same)} of {len(checks)} {self.each}s: "
         return replace(worst, why=f"{share}{worst.why}")
 
     def _summarize(self, name: str) -> VerdictLine:
@@ -336,8 +336,9 @@ class Screen:
     ``subject`` is a line: the product, where it ran, and its load. ``answer`` are paragraphs: the first sentence is the
     answer with what limits it. ``parts`` are small tables and labelled figures. ``next`` are commands, each with why.
 
-    Checks are those of the report, or ``judged`` where the screen has others. The answer has ``said`` some of them, by
-    their names: these are not shown again. Commands call the record ``called``: its id, if that is left out.
+    Checks are those of the report, or ``judged`` where the screen has others. Those that are ``said``, by their names,
+    are not shown: the answer has them, or they are not for this screen. Commands call the record ``called``: its id, if
+    that is left out.
     """
 
     subject: str

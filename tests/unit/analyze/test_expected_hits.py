@@ -2,6 +2,7 @@
 
 import random
 from collections import OrderedDict
+from functools import cache
 
 import pytest
 
@@ -12,6 +13,7 @@ from openslob.core.workload import Workload
 BLOCK, ROWS = 8192, 2000
 # Bytes of the indexes, in blocks.
 INDEXES = -(-ROWS * 32 // BLOCK)
+VISITS = 40_000
 
 
 class Lru:
@@ -53,14 +55,20 @@ class Clock:
         return False
 
 
-def simulated(cache, workload, visits=40_000):
+@cache
+def keys(access, unit):
+    """The first keys of operations, for as many visits as fill the cache and as many again."""
+    law, chance = Workload(schemas=1, scale=str(ROWS), access=access, work_unit=unit).key_law(ROWS), random.Random(7)
+    return [law.key_of(law.rank_at(chance.random())) for _ in range(2 * VISITS // unit)]
+
+
+def simulated(cache, workload):
     """Return the share of hits in %, once the cache is full."""
-    law, chance, hits = workload.key_law(ROWS), random.Random(7), 0
-    for number in range(2 * visits // workload.work_unit):
-        first = law.key_of(law.rank_at(chance.random()))
+    hits = 0
+    for number, first in enumerate(keys(workload.access, workload.work_unit)):
         found = sum(cache.use(row) for row in range(first, first + workload.work_unit))
-        hits += found if number >= visits // workload.work_unit else 0
-    return 100 * hits / (visits // workload.work_unit * workload.work_unit)
+        hits += found if number >= VISITS // workload.work_unit else 0
+    return 100 * hits / (VISITS // workload.work_unit * workload.work_unit)
 
 
 @pytest.mark.parametrize(("kind", "limit"), [(Lru, None), (Clock, 5)], ids=["longest ago", "clock"])

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from factories.awr_mutations import whole
 from factories.awr_reports import SAMPLES
-from openslob.awr import ListedRow, Number, Report, read
+from openslob.awr import ListedRow, Number
 
 # Title -> set, and heading of the report -> heading of the set.
 _SQL = {"SQL Id": "SQL Id", "Old Hash Value": "SQL Id", "Executions": "Executions", "Elapsed Time (s)": "Elapsed(s)",
@@ -49,20 +50,21 @@ if not PAGES:
     pytest.skip(f"no sample reports in {SAMPLES} (set OPENSLOB_AWR_SAMPLES)", allow_module_level=True)
 
 
-@cache
-def report(path: Path) -> Report:
-    return read(path)
-
-
 def _text(cell: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", cell)).split())
 
 
-def tables(path: Path, title: str) -> Iterator[tuple[list[str], list[list[str]]]]:
-    """Yield headings and rows of each table of a page directly below ``title``."""
+@cache
+def unwrapped(path: Path) -> str:
     page = path.read_bytes().decode("utf-8", errors="replace")
     if sum(len(line) == WRAPPED for line in page.split("\n")) > page.count("\n") / 2:
         page = re.sub(rf"(?m)^(.{{{WRAPPED - 1}}}[^ ])\n", r"\1", page)
+    return page
+
+
+def tables(path: Path, title: str) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Yield headings and rows of each table of a page directly below ``title``."""
+    page = unwrapped(path)
     for found in re.finditer(rf">\s*{re.escape(title)}\s*<(?!/a>)", page):
         table = re.compile(r"<table.*?</table>", re.DOTALL).search(page, found.end())
         assert table is not None
@@ -99,7 +101,7 @@ def compare(rows: Sequence[ListedRow], heads: Sequence[str], names: dict[str, st
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_pages(path):
-    found, count, seen = report(path).listed, 0, dict.fromkeys((name for name, _ in SECTIONS.values()), 0)
+    found, count, seen = whole(path).listed, 0, dict.fromkeys((name for name, _ in SECTIONS.values()), 0)
     for title, (name, names) in SECTIONS.items():
         for heads, lines in tables(path, title):
             rows = found[name]
@@ -130,14 +132,14 @@ def test_pages_of_clusters(path):
     ):  # fmt: skip
         ((heads, lines),) = tables(path, f"SQL ordered by {title} (Global)")
         second = heads.index(heads[1], 2)
-        for line, row in zip(lines, report(path).listed[name], strict=True):
+        for line, row in zip(lines, whole(path).listed[name], strict=True):
             assert agrees(line[0], row.cells["SQL Id"])
             assert agrees(line[1], row.cells.get(first)), (line, row)
             assert agrees(line[second], row.cells.get(each)), (line, row)
             assert agrees(line[heads.index("Execs")], row.cells.get("Executions"))
     ((heads, lines),) = tables(path, "Segment Statistics (Global)")
     names = {"Statistic": "Statistic", "Value": "Value", "%Total": "% total", "%Capture": "% captured"} | _SEGMENT
-    assert compare(report(path).listed["segments"], heads, names, lines) > len(lines)
+    assert compare(whole(path).listed["segments"], heads, names, lines) > len(lines)
 
 
 _FIGURE = r"(?: +(?:[\d,.]+(?:E\+\d+)?|N/A))"
@@ -159,7 +161,7 @@ def test_texts(path):
     of_title = {"Elapsed Time": ("sql_elapsed", "Elapsed(s)", "Executions"), "CPU Time": ("sql_cpu", "CPU(s)",
                 "Executions"), "Gets": ("sql_gets", "Gets", "Executions"), "Reads": ("sql_reads", "Reads",
                 "Executions"), "Executions": ("sql_executions", "Executions", "Rows")}  # fmt: skip
-    found = report(path).listed
+    found = whole(path).listed
     assert len([row for name, rows in found.items() if name.startswith("sql") for row in rows]) == len(lines)
     places = {name: iter(found[name]) for name, _, _ in of_title.values()}
     for title, words in lines:
@@ -171,7 +173,7 @@ def test_texts(path):
 
 def test_twins_of_one_snapshot():
     """Text and page of one snapshot: each figure within what both round, and names as far as text has room for them."""
-    one, other = (report(SAMPLES / f"awr_{form}_11.2.0.2_orals1_aix.{end}").listed for form, end in
+    one, other = (whole(SAMPLES / f"awr_{form}_11.2.0.2_orals1_aix.{end}").listed for form, end in
                   (("text", "txt"), ("html", "html")))  # fmt: skip
     assert {name: len(rows) for name, rows in one.items()} == {name: len(rows) for name, rows in other.items()}
     for name, rows in one.items():

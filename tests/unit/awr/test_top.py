@@ -13,9 +13,10 @@ from factories.awr.described import Database, Wait
 from factories.awr.making import example
 from factories.awr.report import LAYOUTS, write
 from factories.awr.sheet import VERSIONS, Layout
+from factories.awr_mutations import whole
 from factories.awr_reports import SAMPLES, needs_samples, read_fixture
 from factories.tables import table
-from openslob.awr import Report, Scope, WaitEvent, read, read_bytes
+from openslob.awr import Report, Scope, WaitEvent, read_bytes
 from openslob.awr.cells import Subject
 from openslob.awr.columns import column_of
 from openslob.awr.rows import ROW_SETS
@@ -56,7 +57,7 @@ def _in_page(text: str) -> list[str]:
     text = re.sub(r"\s+", " ", re.sub(r"(?m)^(.{131}\S)\n", r"\1", text))
     found: dict[str, list[str]] = {}
     for part in re.finditer(r"<table.*?</table>", text, re.IGNORECASE):
-        before = re.findall(r">([^<>]*?)<", text[: part.start()][-2500:])
+        before = re.findall(r">([^<>]*?)<", text[max(0, part.start() - 2500) : part.start()])
         titles = [match for words in before if (match := _TITLE.fullmatch(unescape(words).strip()))]
         cells = [
             [unescape(re.sub("<[^>]*>", "", cell)).strip() for cell in re.findall("<t[dh][^>]*>(.*?)</t[dh]>", row)]
@@ -77,7 +78,7 @@ _NAMES = re.compile(r"(odd_awr_html|awrg?|sp)_.*\.(txt|html)")
 @needs_samples
 @pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.glob("*") if _NAMES.fullmatch(path.name)))
 def test_the_top_list_is_the_printed_one(name):
-    report, printed = read(SAMPLES / name), printed_in(SAMPLES / name)
+    report, printed = whole(SAMPLES / name), printed_in(SAMPLES / name)
     found = [row[0] for row in rows_of(report)]
     assert len(printed) >= 5
     # A name may be cut in the list and whole in another table.
@@ -97,7 +98,7 @@ def agree(one: WaitEvent, other: WaitEvent) -> bool:
 
 @needs_samples
 def test_text_and_page_of_a_real_report_have_the_same_top_list():
-    text, page = (list_top(read(SAMPLES / name)) for name in _TWINS)
+    text, page = (list_top(whole(SAMPLES / name)) for name in _TWINS)
     assert len(text) == len(page) > 30
     assert [(one, other) for one, other in zip(text, page, strict=True) if not agree(one, other)] == []
 

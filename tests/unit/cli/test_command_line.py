@@ -150,18 +150,26 @@ def test_help_completions_and_lists_do_not_wait_for_libraries_that_compute_draw_
     assert done.stdout.strip() == "[]"
 
 
-@table("words", [(), ("--help",), ("-h",), ("--help-all",)])
-def test_the_list_of_commands_is_that_of_the_whole_program_and_imports_none_of_them(words):
+def printed_in_turn(*lines):
+    """What each command line prints, all of them in one process, and whether each had imported what takes long."""
     code = (
         "import sys; from openslob.__main__ import main\n"
-        "try: main()\n"
-        "finally: print([name for name in sys.modules if name in ('numpy', 'openslob.cli.run', 'openslob.awr')])"
+        f"for words in {lines}:\n"
+        "    sys.argv[1:] = words\n"
+        "    try: main()\n"
+        "    except SystemExit: pass\n"
+        "    print([name for name in sys.modules if name in ('numpy', 'openslob.cli.run', 'openslob.awr')], end='\\0')"
     )
-    done = subprocess.run([sys.executable, "-c", code, *words], check=False, capture_output=True, text=True)
-    shown, imported = done.stdout.rstrip("\n").rsplit("\n", 1)
-    assert imported == "[]"
-    words = words or ("--help",)
-    assert shown.split() == CliRunner().invoke(cli.app, list(words), prog_name="slob").output.split()
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return [tuple(printed.rsplit("\n", 1)) for printed in done.stdout.removesuffix("\0").split("\0")]
+
+
+def test_the_list_of_commands_is_that_of_the_whole_program_and_imports_none_of_them():
+    lines = [(), ("--help",), ("-h",), ("--help-all",)]
+    for words, (shown, imported) in zip(lines, printed_in_turn(*lines), strict=True):
+        assert imported == "[]", words
+        said = CliRunner().invoke(cli.app, list(words or ("--help",)), prog_name="slob").output
+        assert shown.split() == said.split(), words
 
 
 def test_the_help_of_a_command_is_found_in_its_file_or_the_command_is_imported(tmp_path):
@@ -185,11 +193,10 @@ def test_a_shell_completes_the_names_of_commands_without_importing_them(monkeypa
 
 def test_a_list_of_records_and_a_short_answer_do_not_wait_for_numpy(tmp_path):
     shutil.copytree(FIXTURES / "records" / "v2" / "measured", tmp_path / "results" / "measured")
-    for words in (["list", "--results", str(tmp_path / "results")], ["show", str(tmp_path / "results" / "measured")]):
-        code = "import sys; from openslob import cli\ntry: cli.main()\nfinally: print('numpy' in sys.modules)"
-        done = subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True)
-        assert len(done.stdout.splitlines()) > 1
-        assert done.stdout.splitlines()[-1] == "False", words
+    results = str(tmp_path / "results")
+    for shown, imported in printed_in_turn(("list", "--results", results), ("show", f"{results}/measured")):
+        assert len(shown.splitlines()) > 1
+        assert imported == "[]", shown
 
 
 def test_a_shell_s_line_names_the_command_too(monkeypatch):

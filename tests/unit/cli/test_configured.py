@@ -117,7 +117,7 @@ def test_a_server_made_on_demand_has_the_settings_of_the_file(capsys):
     settings = {key: Setting(key, value, "x") for key, value in {"cache": "1G", "cpus": "all", "version": "16"}.items()}
     made = load.announce(registry.default_spec("embedded"), settings)
     assert (made.cache_bytes, made.cpus, made.version) == (1 << 30, None, "16")
-    assert "it is created, with 1 GB cache" in capsys.readouterr().err
+    assert "creating it on this host, with 1 GB cache" in capsys.readouterr().err
 
 
 class Started:

@@ -76,7 +76,7 @@ def test_reads_of_the_page_cache_are_not_called_physical(tmp_path: Path, monkeyp
         name="reads_reached_device", verdict=Holds.FAILS, why="They did not.", figures={"storage_to_engine_pct": 12.0}
     )
     text = render_screen(Demonstration(tmp_path, untrue).document(), 80)
-    assert "INVALID  In 6 of 7 runs" in text
+    assert "INVALID  6 of 7 runs: " in text
     assert "Not to be used: " in text
     assert "physical 8 KB" not in text
     assert len(text.splitlines()) < LINES
@@ -112,3 +112,15 @@ def test_cached_runs_fit_into_the_cache_and_physical_ones_do_not() -> None:
     sweep = plan.physical_sweep(size)
     assert len(sweep.points) == 6
     assert size.data == 12 * size.cache
+
+
+def test_notes_are_left_to_the_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOB_RESULTS", str(tmp_path))
+    few = Verdict(name="percentiles_supported", verdict=Holds.FAILS, why="There are too few operations.", figures={})
+    screen = render_screen(Demonstration(tmp_path, few).document(), 80)
+    assert "too few operations" not in screen.lower()
+    assert "slob show" in screen.partition("--checks")[0]
+    disturbed = Verdict(name="quiet_machine", verdict=Holds.FAILS, why="Others were busy.", figures={})
+    assert "caution  6 of 7 runs: Others were busy." in render_screen(
+        Demonstration(tmp_path / "disturbed", disturbed).document(), 80
+    )

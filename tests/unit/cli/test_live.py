@@ -21,7 +21,10 @@ def test_what_is_for_the_screen_is_not_for_the_page(option):
 
 @pytest.mark.parametrize(
     ("option", "why"),
-    [(["--listen", "db1"], "--listen 'db1' is no address"), (["--host", "a/b"], "--host 'a/b' is no name of a host")],
+    [
+        (["--listen", "db1"], "--listen 'db1' is not an address"),
+        (["--host", "a/b"], "--host 'a/b' is not the name of a host"),
+    ],
 )
 def test_where_the_page_can_not_be_is_refused_before_it_is_served(option, why, tmp_path):
     made = slob("live", "--web", *option, "--results", str(tmp_path))

@@ -399,11 +399,27 @@ def test_the_range_that_is_told_is_the_range_that_holds(name):
     companions = {"run_time": {"work_loop": "1"}, "think_tm_min": {"think_tm_max": "3600"}}.get(name, {})
     companions |= {"think_tm_min": "0"} if name == "think_tm_max" else {}
     companions |= {"obfuscate_columns": "true"} if name == "compressible" else {}
-    companions |= {"loop": "client"} if name == "connect_every" else {}
+    companions |= {"loop": "client"} if name in ("connect_every", "pipeline") else {}
     for edge in (low, high):
         assert float(getattr(resolved(**{name: edge}, **companions).workload, name)) == float(edge)
     for beyond in (str(Decimal(low) - 1), str(Decimal(high) + 1)):
         assert "is not allowed" in error_of(**{name: beyond}, **companions)
+
+
+@table(
+    "others",
+    [
+        {"loop": "server"},
+        {"loop": "client", "target_ops": "5"},
+        {"loop": "client", "think_tm_frequency": "5"},
+        {"loop": "client", "connect_every": "5"},
+        {"loop": "client", "classes": "a:sessions=7"},
+    ],
+)
+def test_a_batch_is_refused_in_one_line_where_it_would_not_be_one(others):
+    text = error_of(pipeline="16", **others)
+    assert text.startswith("PIPELINE=16 is for ")
+    assert "\n" not in text
 
 
 @table("name", NAMES)

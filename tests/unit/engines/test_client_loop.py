@@ -33,6 +33,7 @@ class Sent:
         self.stopping = False
         self.published = 0
         self.began = []
+        self.batches = []
 
     def select(self, hot, key):
         self.began.append(monotonic_ns())
@@ -47,6 +48,12 @@ class Sent:
     def scan(self, hot):
         self.done.append((OpKind.SCAN, hot, None))
         return 10
+
+    def send(self, batch):
+        self.batches.append(len(batch))
+        rows = {OpKind.SELECT: ROWS, OpKind.UPDATE: 1, OpKind.SCAN: 10}
+        self.done += [(each.kind, each.hot, each.key or None) for each in batch]
+        return [rows[each.kind] for each in batch]
 
     def look(self):
         return Look(now(), self.stopping)
@@ -200,6 +207,27 @@ def test_a_session_connects_anew_before_every_nth_operation_whatever_the_slices(
     assert {result.connects.max_us for result in results} == {0.0, 1234.0}
     # What was counted so far is shown first, and at the end of each slice.
     assert sent.published == 6
+
+
+def test_batches_have_the_operations_and_keys_of_single_ones_and_each_counts_with_the_time_of_its_batch(sent):
+    mixed = {"update_pct": 30, "scan_pct": 20, "hot_schema_frequency": 4, "loop": "client"}
+    single = Sent()
+    one = loop_of(single, plan_of(**mixed)).run(slice_of(50, first=17))
+    batched = loop_of(sent, plan_of(**mixed, pipeline=16)).run(slice_of(50, first=17))
+    assert sent.done == single.done
+    assert sent.batches == [16, 16, 16, 2]
+    assert batched.counts == one.counts
+    assert sum(histogram.count for histogram in batched.latency.values()) == 50
+    # All of a slice of one batch took the same time.
+    whole = loop_of(sent, plan_of(**mixed, pipeline=64)).run(slice_of(50))
+    assert {bucket for histogram in whole.latency.values() for bucket in histogram.counts} == {
+        bucket_of(round(whole.busy_us / 50))
+    }
+
+
+def test_a_batch_is_tried_before_the_first_operation(sent):
+    loop_of(sent, plan_of(update_pct=50, scan_pct=10, loop="client", pipeline=8)).warm_up()
+    assert sent.batches == [3]
 
 
 def test_the_offset_of_the_clocks_is_that_of_the_quickest_reading_until_a_clock_is_set(monkeypatch):

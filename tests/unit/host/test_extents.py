@@ -122,7 +122,7 @@ def test_filefrag_finds_the_same_extents():
         path = Path(folder) / "table"
         with path.open("wb") as out:
             out.write(os.urandom(3 * MIB))
-            os.fsync(out.fileno())
+            os.fdatasync(out.fileno())
         done = subprocess.run(["filefrag", "-v", "-b512", path], capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.skip("the file system of /var/tmp does not tell extents")

@@ -74,7 +74,7 @@ def test_a_record_that_nobody_changed_is_what_it_says(sealed: Path) -> None:
 
 def test_every_changed_part_of_the_document_is_found(sealed: Path, document: dict[str, object]) -> None:
     forger = Forger(sealed)
-    for path in some([path for path, _ in leaves(document)], 30):
+    for path in some([path for path, _ in leaves(document)], 15):
         forged = with_leaf(document, path)
         assert forger.finds("run.json", forged, anew=False), path
         assert forger.finds("run.json", forged, anew=True), path
@@ -157,7 +157,7 @@ def test_every_changed_digit_of_a_raw_file_is_found_or_its_group_is_listed(seale
 def test_every_changed_fact_is_found_or_its_group_is_listed(sealed: Path) -> None:
     forger, facts = Forger(sealed), json.loads((sealed / "facts.json").read_text())
     listed = {group.name for group in checked(sealed).once}
-    for path in some([path for path, _ in leaves(facts)], 15):
+    for path in some([path for path, _ in leaves(facts)], 10):
         forged = with_leaf(facts, path)
         assert forger.finds("facts.json", forged, anew=False), path
         if not forger.finds("facts.json", forged, anew=True):

@@ -59,20 +59,12 @@ class Facts:
 @cache
 def facts_of(path):
     facts = Facts(set(), [])
-    for node in statements(ast.parse(path.read_text())):
+    for node in structure.statements(ast.parse(path.read_text())):
         if isinstance(node, ast.Import | ast.ImportFrom):
             facts.libraries.update(imported(node))
         elif isinstance(node, FUNCTIONS):
             facts.functions.append((node.lineno, node.name, node.end_lineno - node.lineno + 1))
     return facts
-
-
-def statements(node):
-    """The statements below a node, at any depth."""
-    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-        for each in getattr(node, field, ()):
-            yield each
-            yield from statements(each)
 
 
 def calls(path):

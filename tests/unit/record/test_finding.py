@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import openslob
 from factories.records import physical
 from openslob.core.errors import SlobError, UsageError
 from openslob.kinds.run import KIND as RUN
@@ -99,6 +100,32 @@ def test_latest_of_what_a_command_takes(tmp_path):
     assert STORAGE.labels.name in message
     run(tmp_path, "after", 9)
     assert finding.one("latest", tmp_path, pytest.fail, {STORAGE}).path == measured
+
+
+def test_latest_of_runs_passes_over_a_record_whose_runs_all_failed_before_they_began(tmp_path):
+    swept, _ = sweep(tmp_path, "petals", 1)
+    (tmp_path / "20260301-120500-ab").mkdir()
+    file = next((Path(__file__).parents[2] / "fixtures" / "records").glob("ab-v1/*/ab.json"))
+    began = re.sub(r'"started_at": "[^"]+"', '"started_at": "2026-03-01T12:05:00Z"', file.read_text(), count=1)
+    (tmp_path / "20260301-120500-ab" / "ab.json").write_text(began)
+    assert finding.one("latest", tmp_path).path.name == "20260301-120500-ab"
+    messages = Messages()
+    assert [found.path for found in finding.several("latest", tmp_path, messages)] == [swept]
+    (message,) = messages
+    assert message.endswith("is newer, but has no runs")
+    assert [run.folder.parent for run in openslob.read("latest", results=tmp_path)] == [swept]
+
+
+def test_several_sweeps_of_one_name_are_said_to_be_taken_together(tmp_path):
+    swept = [sweep(tmp_path, "demo", minute)[0] for minute in (1, 5)]
+    messages = Messages()
+    assert [found.path for found in finding.several("demo", tmp_path, messages)] == swept
+    (message,) = messages
+    assert message.startswith(f"2 records are named demo, and are taken together: {swept[0].name}, {swept[1].name};")
+    assert finding.several(swept[0].name, tmp_path, pytest.fail)[0].path == swept[0]
+    run(tmp_path, "before", 7)
+    run(tmp_path, "before", 8)
+    assert len(finding.several("before", tmp_path, pytest.fail)) == 2
 
 
 def test_the_ceiling_that_a_sweep_measured_for_itself_is_no_latest(tmp_path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -21,8 +23,10 @@ from openslob.report.text import run_document
 MADE = dict(made_up())
 
 
-def document_of(name: str, tmp_path: Path) -> Document:
-    made = MADE[name](tmp_path) if name in MADE else stored(name, tmp_path)
+@cache
+def document_of(name: str) -> Document:
+    with TemporaryDirectory() as folder:
+        made = MADE[name](Path(folder)) if name in MADE else stored(name, Path(folder))
     return sweep_document(made.record, made.runs) if made.kind is SWEEP else made.kind.document(made.record, None)
 
 
@@ -40,8 +44,8 @@ def screen_with(*verdicts: Verdict) -> str:
 
 @pytest.mark.parametrize("columns", [80, 160])
 @pytest.mark.parametrize("name", [*OLD, *MADE])
-def test_it_fits_the_smallest_terminal(name: str, columns: int, tmp_path: Path) -> None:
-    document = document_of(name, tmp_path)
+def test_it_fits_the_smallest_terminal(name: str, columns: int) -> None:
+    document = document_of(name)
     if document.screen is None:
         pytest.skip("its kind has no screen")
     lines = render_screen(document, columns).splitlines()
@@ -113,8 +117,8 @@ def test_cpu_that_others_use_is_no_limit_unless_the_server_waited_for_it() -> No
     assert "limited by the CPU that other programs used" in " ".join(screen_with(waited).split())
 
 
-def test_every_verdict_is_among_the_checks_with_its_question(tmp_path: Path) -> None:
-    document = document_of("v4/measured", tmp_path)
+def test_every_verdict_is_among_the_checks_with_its_question() -> None:
+    document = document_of("v4/measured")
     text = render_checks(document, 120)
     shown = re.findall(r"^  [✓✗?] (?:holds|can't tell|\w+) +(\w+)  ", text, re.MULTILINE)
     assert sorted(shown) == sorted(each.name for each in document.verdicts)

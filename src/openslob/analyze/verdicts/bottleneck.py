@@ -132,9 +132,9 @@ def time_is_accounted(measurement: Measurement) -> Verdict:
 
     The first two are what the kernel counted of the server's processes, and not the samples without a wait: these are
     all of the rest whatever a session did. CPU of background processes, and CPU during a wait, make the sum larger than
-    the time. Less means that sessions stood still without a wait that the server names: they were stopped, or waited
-    for memory that was swapped out, for a CPU that a hypervisor gave to others, or inside the server. Parts that are
-    not known are needed only if the others do not make up the time.
+    the time. Less means that sessions waited for what the server does not name: inside it, such as for a free page of
+    its cache, for memory that was swapped out, for a CPU that a hypervisor gave to others, or they were stopped. Parts
+    that are not known are needed only if the others do not make up the time.
     """
     name = "time_is_accounted"
     if fault := window_fault(measurement, HOST_SPAN):
@@ -156,8 +156,8 @@ def time_is_accounted(measurement: Measurement) -> Verdict:
         return unknown_because(name, *parts.values(), **figures)
     if known + error >= LEAST_ACCOUNTED_PCT:
         return unknown(name, f"Can't be determined with {count(samples)} samples: {said}.", **figures)
-    rest = f"{100 - known:.0f} % is neither: sessions stood still without a wait that the server names"
-    return fails(name, f"{said}: {rest}, and samples show that as CPU.", **figures, unaccounted_pct=100 - known)
+    rest = f"{100 - known:.0f} % is none of these: the server has no name for that wait, and its samples show it as CPU"
+    return fails(name, f"{said}. {rest}.", **figures, unaccounted_pct=100 - known)
 
 
 def _describe_limit(measurement: Measurement, limit: str, used: str, busy: Quantity, queue: Quantity) -> str:
@@ -226,7 +226,8 @@ def _in_server_pct(measurement: Measurement) -> float | None:
 
     None unless the client sends the operations, and where samples do not show it.
     """
-    busy_us, sampled_us = measurement.busy_us, measurement.sampled_us
+    # All operations of a batch wait at the same time.
+    busy_us, sampled_us = measurement.busy_us / measurement.workload.pipeline, measurement.sampled_us
     seen = measurement.wait_samples * len(measurement.sessions)
     if measurement.workload.loop is not Loop.CLIENT or sampled_us is None or seen < MIN_SAMPLES or not busy_us:
         return None

@@ -274,7 +274,9 @@ class MysqlEngine(ServerEngine[Connection]):
     def open_session(self, plan: SessionPlan) -> MysqlSession:
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
         self.patience.require()
-        connect, enter = partial(open_connection, self.params, f"run/{plan.tag}"), partial(self._enter_session, plan)
+        several = plan.workload.pipeline > 1
+        connect = partial(open_connection, self.params, f"run/{plan.tag}", several=several)
+        enter = partial(self._enter_session, plan)
         if plan.workload.loop is Loop.CLIENT:
             return MysqlClientSession(connect, enter, self.params, self.names, plan, self._lookout)
         return MysqlSession(enter(connect()), self.params, self.names, plan)

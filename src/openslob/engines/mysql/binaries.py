@@ -40,7 +40,7 @@ class MariaPrograms:
             command = [str(self.server), "--no-defaults", "--version"]
             done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
         except (OSError, subprocess.SubprocessError) as error:
-            raise SlobError(f"{self.server} does not run ({error})", "give another --bin-dir") from error
+            raise SlobError(f"{self.server} can't be run ({error})", "give another --bin-dir") from error
         return series(done.stdout, self.server)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pymysql
 from pymysql.constants import ER
@@ -16,7 +16,7 @@ from pymysql.cursors import Cursor
 from openslob.core.method import OpKind
 from openslob.core.workload import Workload
 from openslob.engines.base import SessionPlan
-from openslob.engines.client_loop import Look
+from openslob.engines.client_loop import Look, Operation
 from openslob.engines.mysql.connection import PACKAGE, Connection, query
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import MysqlNames
@@ -53,27 +53,55 @@ class MysqlStatements:
         self._connection, self._cursor = connection, connection.cursor(Cursor)
 
     def select(self, hot: bool, key: int) -> int:
-        return self._count(self._templates[hot][OpKind.SELECT] % (key, key + self._select_rows - 1))
+        return self._count(self._text(Operation(0, OpKind.SELECT, hot, key)))
 
     def scan(self, hot: bool) -> int:
         return self._count(self._templates[hot][OpKind.SCAN])
 
     def _count(self, text: str) -> int:
         self._cursor.execute(text)
+        return self._counted()
+
+    def _counted(self) -> int:
         row = self._cursor.fetchone()
         return int(row[0]) if row else 0
 
     def update(self, hot: bool, key: int, number: int) -> int:
         """Send the update until it is not refused: error 1213 rolls it back because of another transaction's change."""
-        template = self._templates[hot][OpKind.UPDATE]
-        text = template % (*self._values(number), key, key + self._update_rows - 1)
+        text = self._text(Operation(number, OpKind.UPDATE, hot, key))
         while True:
             try:
                 return self._cursor.execute(text)
             except pymysql.Error as error:
-                if code_of(error) != ER.LOCK_DEADLOCK:
-                    raise
-                self.conflicts += 1
+                self._count_conflict(error)
+
+    def _count_conflict(self, error: pymysql.Error) -> None:
+        if code_of(error) != ER.LOCK_DEADLOCK:
+            raise error
+        self.conflicts += 1
+
+    def _text(self, operation: Operation) -> str:
+        template, key = self._templates[operation.hot][operation.kind], operation.key
+        if operation.kind is OpKind.UPDATE:
+            return template % (*self._values(operation.number), key, key + self._update_rows - 1)
+        return template % (key, key + self._select_rows - 1) if operation.kind is OpKind.SELECT else template
+
+    def send(self, batch: Sequence[Operation]) -> list[int]:
+        """Send them as one text of several statements, each a transaction; from a refused one on they are sent again.
+
+        Protocol and library know no pipeline. The connection must allow several statements.
+        """
+        texts, rows = [self._text(operation) for operation in batch], list[int]()
+        while len(rows) < len(batch):
+            try:
+                self._cursor.execute("; ".join(texts[len(rows) :]))
+                while len(rows) < len(batch):
+                    is_update = batch[len(rows)].kind is OpKind.UPDATE
+                    rows.append(self._cursor.rowcount if is_update else self._counted())
+                    self._cursor.nextset()
+            except pymysql.Error as error:
+                self._count_conflict(error)
+        return rows
 
     def _values(self, number: int) -> Iterator[str]:
         """Yield what an update writes into each column, quoted, as slice.sql makes it of tag and operation number."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pymysql
-from pymysql.constants import CR, ER
+from pymysql.constants import CLIENT, CR, ER
 from pymysql.cursors import DictCursor
 
 from openslob.core.errors import SlobError, UsageError, of_the_system
@@ -263,10 +263,12 @@ class PatientPyMySQL(DirectConnection):
             raise
 
 
-def open_connection(params: MysqlParams, purpose: str, watch: Watch | None = None) -> Connection:
+def open_connection(
+    params: MysqlParams, purpose: str, watch: Watch | None = None, *, several: bool = False
+) -> Connection:
     """Open a connection in autocommit mode that names its purpose, where the server keeps such names.
 
-    Without a watch a statement may take any time.
+    Without a watch a statement may take any time. With ``several`` a text may have several statements.
     """
     failure = f"can't connect to {params.shown}"
     with report_as(failure), _local_errors(failure):
@@ -277,6 +279,7 @@ def open_connection(params: MysqlParams, purpose: str, watch: Watch | None = Non
             "charset": "utf8mb4",
             "cursorclass": DictCursor,
             "program_name": f"{APPLICATION}/{purpose}",
+            "client_flag": CLIENT.MULTI_STATEMENTS if several else 0,
         }
         if watch:
             return PatientPyMySQL(watch, params, **arguments)

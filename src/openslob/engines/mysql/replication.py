@@ -165,7 +165,7 @@ def _has_applied_all(connection: Connection, name: str) -> bool:
         return True
     if status.get("Slave_SQL_Running") != "Yes":
         why = status.get("Last_SQL_Error") or "its replication was stopped"
-        raise SlobError(f"{name} does not apply the log that it has got: {why}", "make it again, or see its log")
+        raise SlobError(f"{name} does not apply the log that it received: {why}", "create it again, or see its log")
     return False
 
 

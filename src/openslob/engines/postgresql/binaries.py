@@ -42,7 +42,7 @@ class PostgresPrograms:
                 [self.program("postgres"), "--version"], capture_output=True, text=True, check=True, timeout=30
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise SlobError(f"{self.program('postgres')} does not run ({error})", "give another --bin-dir") from error
+            raise SlobError(f"{self.program('postgres')} can't be run ({error})", "give another --bin-dir") from error
         match = re.search(r"\(PostgreSQL\) (\S+)", done.stdout)
         if not match:
             raise SlobError(f"{self.program('postgres')} says {done.stdout.strip()!r}", "give another --bin-dir")
@@ -112,7 +112,7 @@ def _libraries(program: Path) -> list[str]:
             capture_output=True, text=True, check=False, timeout=30,
         )  # fmt: skip
     except OSError as error:
-        raise SlobError(f"{program} does not run ({error})", "give another --bin-dir") from error
+        raise SlobError(f"{program} can't be run ({error})", "give another --bin-dir") from error
     return re.findall(r"=> (/.*) \(0x", done.stdout)
 
 

@@ -15,11 +15,11 @@ import psycopg
 from psycopg import sql
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
-from psycopg.pq.abc import PGresult
+from psycopg.pq.abc import PGconn, PGresult
 
 from openslob.core.method import OpKind
 from openslob.engines.base import SessionPlan
-from openslob.engines.client_loop import Look
+from openslob.engines.client_loop import Look, Operation
 from openslob.engines.postgresql.connection import PROMPT_SINCE
 from openslob.engines.postgresql.names import PostgresNames
 from openslob.engines.postgresql.page_layout import column_bytes
@@ -33,6 +33,7 @@ _TRUE = b"t"
 # Behind a pooler a session can't set what pins the plans.
 _OF_ROLE = "ALTER ROLE … SET enable_bitmapscan = off, and enable_seqscan = off, of the pooler's role; then RECONNECT it"
 _Send = Callable[[Sequence[bytes]], PGresult]
+_Queue = Callable[[Sequence[bytes]], None]
 
 
 class PostgresStatements:
@@ -51,6 +52,8 @@ class PostgresStatements:
         self._publishes = connection.info.server_version >= PROMPT_SINCE
         # By kind: how to send it to the session's own tables, and to those of schema 1.
         self._send: dict[OpKind, tuple[_Send, _Send]] = {}
+        # The same, without waiting for the result.
+        self._queue: dict[OpKind, tuple[_Queue, _Queue]] = {}
 
     def use(self, connection: psycopg.Connection[Any]) -> None:
         """Send them on another connection, once `prepare` was called again."""
@@ -67,6 +70,8 @@ class PostgresStatements:
                 _require(prepared, ExecStatus.COMMAND_OK)
             cold, hot = (partial(self._connection.pgconn.exec_prepared, name) for name in names)
             self._send[kind] = (cold, hot)
+            cold_queue, hot_queue = (partial(self._connection.pgconn.send_query_prepared, name) for name in names)
+            self._queue[kind] = (cold_queue, hot_queue)
 
     def _compose(self, kind: OpKind, schema: int) -> sql.Composed:
         """Return a statement with its parameters: the first key, then the values to write."""
@@ -102,9 +107,46 @@ class PostgresStatements:
         return _count(self._send[OpKind.SCAN][hot]([]))
 
     def update(self, hot: bool, key: int, number: int) -> int:
-        result = self._send[OpKind.UPDATE][hot]([b"%d" % key, *self._values(number)])
-        _require(result, ExecStatus.COMMAND_OK)
-        return result.command_tuples or 0
+        return _changed(self._send[OpKind.UPDATE][hot]([b"%d" % key, *self._values(number)]))
+
+    def send(self, batch: Sequence[Operation]) -> list[int]:
+        """Send them in pipeline mode: each update is a transaction, with the reads that came before it in the batch."""
+        pgconn = self._connection.pgconn
+        # Where the way to the server is full, libpq then takes in results while it waits.
+        pgconn.nonblocking = 0
+        pgconn.enter_pipeline_mode()
+        for operation in batch:
+            self._queue[operation.kind][operation.hot]([*self._values_of(operation)])
+            if operation.kind is OpKind.UPDATE:
+                pgconn.pipeline_sync()
+        # A transaction of reads alone ends with the batch.
+        is_open = batch[-1].kind is not OpKind.UPDATE
+        if is_open:
+            pgconn.pipeline_sync()
+        rows = [self._take(operation) for operation in batch]
+        if is_open:
+            _require(_next(pgconn), ExecStatus.PIPELINE_SYNC)
+        pgconn.exit_pipeline_mode()
+        return rows
+
+    def _values_of(self, operation: Operation) -> Iterator[bytes]:
+        if operation.kind is not OpKind.SCAN:
+            yield b"%d" % operation.key
+        if operation.kind is OpKind.UPDATE:
+            yield from self._values(operation.number)
+
+    def _take(self, operation: Operation) -> int:
+        """Return the rows of the next operation whose result is to come."""
+        pgconn = self._connection.pgconn
+        result = _next(pgconn)
+        if operation.kind is not OpKind.UPDATE:
+            rows = _count(result)
+            pgconn.get_result()
+            return rows
+        rows = _changed(result)
+        pgconn.get_result()
+        _require(_next(pgconn), ExecStatus.PIPELINE_SYNC)
+        return rows
 
     def _values(self, number: int) -> Iterator[bytes]:
         """Yield what an update writes, as slice.sql makes it of the session's tag and the operation's number."""
@@ -136,12 +178,17 @@ class PooledStatements(PostgresStatements):
             schemas = (self._plan.schema, 1 if self._plan.workload.hot_schema_frequency else self._plan.schema)
             cold, hot = (self._sender(self._text(kind, schema), self._types(kind)) for schema in schemas)
             self._send[kind] = (cold, hot)
+            cold_queue, hot_queue = (self._queuer(self._text(kind, schema), self._types(kind)) for schema in schemas)
+            self._queue[kind] = (cold_queue, hot_queue)
 
     def _text(self, kind: OpKind, schema: int) -> bytes:
         return self._compose(kind, schema).as_bytes(self._connection)
 
     def _sender(self, text: bytes, types: Sequence[int]) -> _Send:
         return lambda values: self._connection.pgconn.exec_params(text, values, types)
+
+    def _queuer(self, text: bytes, types: Sequence[int]) -> _Queue:
+        return lambda values: self._connection.pgconn.send_query_params(text, values, types)
 
     def explain(self) -> dict[str, str]:
         """Return the plan of each statement, as the server plans it for these values."""
@@ -166,6 +213,20 @@ def _count(result: PGresult) -> int:
     """Return the number that is the result."""
     _require(result, ExecStatus.TUPLES_OK)
     return int(result.get_value(0, 0) or 0)
+
+
+def _changed(result: PGresult) -> int:
+    """Return how many rows an update changed."""
+    _require(result, ExecStatus.COMMAND_OK)
+    return result.command_tuples or 0
+
+
+def _next(pgconn: PGconn) -> PGresult:
+    """Return the next result of a pipeline, which must come."""
+    result = pgconn.get_result()
+    if result is None:
+        raise psycopg.OperationalError("the server sent fewer results than it was asked for")
+    return result
 
 
 def _require(result: PGresult, status: ExecStatus) -> None:

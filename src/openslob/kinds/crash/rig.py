@@ -90,7 +90,7 @@ class Rig:
         SlobError if it is down, or its main process is not found: then nothing would crash.
         """
         if self.server.status().pid is None:
-            raise SlobError(f"the server {self.server.name} does not run, so it can't be crashed", "see its log")
+            raise SlobError(f"the server {self.server.name} is not running, so it can't be crashed", "see its log")
         wait()
         crashed_ns = time.monotonic_ns()
         self.server.kill(self._cut_of(kind))
@@ -123,7 +123,7 @@ class Rig:
 
     def _require_storage(self) -> CutStorage:
         if self.storage is None:
-            raise SlobError(f"the data of {self.server.name} are on no storage that can fail")
+            raise SlobError(f"the data of {self.server.name} are not on storage that can be made to fail")
         return self.storage
 
     def _find_pages(self, storage: CutStorage) -> list[Path]:

@@ -58,7 +58,7 @@ def _parse(text: str) -> Hook:
     except ValueError as error:
         raise UsageError(f"a hook can't be read as a command: {error}", _EXAMPLE) from error
     if len(words) < 2 or words[0] not in list(Moment):
-        raise UsageError("a hook is before, during or after, and a command", _EXAMPLE)
+        raise UsageError("a hook needs a time (before, during or after) and a command", _EXAMPLE)
     return _hook(Moment(words[0]), words[1:])
 
 

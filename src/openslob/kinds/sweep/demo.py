@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import point_set
+from openslob.analyze.verdict_registry import Severity
 from openslob.config.grid import Grid
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError
@@ -120,7 +121,9 @@ def with_cached(
     # Its remarks are on options that the demonstration has not.
     parts = tuple(part for part in screen.parts if isinstance(part, TextTable))
     judgement = VerdictsOfSeveral(tuple(judged), "run")
-    screen = replace(screen, answer=answer, parts=parts, next=tuple(next_steps), judged=judgement)
+    # Notes are for those who know the terms: `slob show --checks` has them.
+    noted = frozenset(each.name for each in judgement.checks if each.severity is Severity.NOTE)
+    screen = replace(screen, answer=answer, parts=parts, next=tuple(next_steps), judged=judgement, said=noted)
     return replace(document, screen=screen)
 
 

@@ -9,7 +9,6 @@ import logging
 import secrets
 import signal
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -52,13 +51,10 @@ def _serve(shown: Callable[[], Shown], where: Where, ready: Callable[[str], None
     sockets = _sockets(where)
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     port = sockets[0].getsockname()[1]
-    # Connections wait from now on. What draws takes a second to import and seconds to put together, in which the reader
-    # opens the page.
+    # Connections wait from now on: the reader opens the page while the rest is imported.
     ready(f"{where.address(port)}/?token={token}")
     from openslob.live.web.application import Guarded  # noqa: PLC0415
-    from openslob.report.html.page import library  # noqa: PLC0415
 
-    threading.Thread(target=library, daemon=True).start()
     guarded = Guarded(token, port, where.hosts(port), Door(MOST_WAITING, MOST_CONNECTIONS))
     asyncio.run(_until_stopped(shown, guarded, sockets, interrupt))
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from openslob.kinds.contract import follow
 from openslob.kinds.view import Follower
 from openslob.live.web.catalogue import Catalogue, MissingError
-from openslob.live.web.hub import Hub
+
+if TYPE_CHECKING:
+    from openslob.live.web.hub import Hub
 
 # Makes the page of the report of records, by their ids. SlobError for those that have none together.
 ReportMaker = Callable[[Sequence[str]], str]
@@ -53,7 +56,7 @@ class OneRecord:
     first_page = "page.html"
 
     def __init__(self, source: Follower) -> None:
-        self._hub = Hub(source)
+        self._hub = _hub_of(source)
 
     async def hub(self, record: str) -> Hub:
         """Return what streams it."""
@@ -70,7 +73,8 @@ class OneRecord:
         raise MissingError(*records)
 
     async def begin(self) -> None:
-        """Do nothing: a record is read while somebody looks."""
+        """Put together what draws: the record itself is read while somebody looks."""
+        _prepare_drawing()
 
     def stop(self) -> None:
         """End every stream."""
@@ -98,7 +102,7 @@ class AllRecords:
                 raise MissingError(wanted)
             hub = self._hubs.pop(wanted, None)
             if hub is None:
-                hub = Hub(await asyncio.to_thread(follow, self._catalogue.results / wanted))
+                hub = await asyncio.to_thread(lambda: _hub_of(follow(self._catalogue.results / wanted)))
             self._hubs[wanted] = hub
             idle = [name for name, each in self._hubs.items() if not each.is_reading and name != wanted]
             for name in idle[: max(len(self._hubs) - _KEPT, 0)]:
@@ -125,12 +129,31 @@ class AllRecords:
             return await asyncio.to_thread(self._make_report, records)
 
     async def begin(self) -> None:
-        """Read all records, newest first, once the list was asked for."""
+        """Read all records, newest first, once the list was asked for; then put together what draws reports."""
         await self._asked.wait()
         while (await self._look_for(READ_S))["left"]:
             pass
+        _prepare_drawing()
 
     def stop(self) -> None:
         """End every stream."""
         for hub in self._hubs.values():
             hub.stop()
+
+
+def _hub_of(source: Follower) -> Hub:
+    """Return what streams a record. What draws it takes a second to import: the list of records does without."""
+    from openslob.live.web.hub import Hub  # noqa: PLC0415
+
+    return Hub(source)
+
+
+def _prepare_drawing() -> None:
+    """Put together the library that draws, which takes seconds, in a thread that keeps nothing from ending."""
+
+    def prepare() -> None:
+        from openslob.report.html.page import library  # noqa: PLC0415 - as above
+
+        library()
+
+    threading.Thread(target=prepare, daemon=True).start()

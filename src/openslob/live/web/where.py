@@ -35,10 +35,12 @@ class Where:
         try:
             address = None if listen is None else ip_address(listen.strip("[]"))
         except ValueError:
-            raise UsageError(f"--listen {listen!r} is no address", "give one of this host, 0.0.0.0 or ::") from None
+            raise UsageError(f"--listen {listen!r} is not an address", "give one of this host, 0.0.0.0 or ::") from None
         for name in names:
             if not _NAME.fullmatch(name.lower()):
-                raise UsageError(f"--host {name!r} is no name of a host", "give db1, db1:8321 or https://db1.example")
+                raise UsageError(
+                    f"--host {name!r} is not the name of a host", "give db1, db1:8321 or https://db1.example"
+                )
         return cls(port, address, tuple(name.lower() for name in names))
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 
 import altair as alt
 
+from openslob.analyze.load_kinds import batch_size, timed_in_words
 from openslob.core.histogram import Histogram
 from openslob.record.model import RunRecord
 from openslob.report.charts import over_time
@@ -51,7 +52,8 @@ FREQUENCY, INTENSITY = Weight("share_pct", "% of the step's {}"), Weight("time_p
 
 def heat_map(record: RunRecord, raw: RunSeries) -> Picture | None:
     """Return maps of latency over time, in which a stall is a tall column; None if nothing was recorded."""
-    return _of_operations("latency-over-time", "Latency over time", record, raw, raw.latency)
+    title = "Latency over time" if batch_size(record) == 1 else f"Latency of {timed_in_words(record)} over time"
+    return _of_operations("latency-over-time", title, record, raw, raw.latency)
 
 
 def response_map(record: RunRecord, raw: RunSeries) -> Picture | None:

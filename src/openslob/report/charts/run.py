@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from openslob.analyze.load_kinds import batch_size
 from openslob.analyze.timeline import OBSERVED_STEP_S
 from openslob.analyze.verdicts.environment import MIN_BEYOND
 from openslob.core.histogram import Histogram, bucket_of
@@ -147,7 +148,11 @@ _NOTES = {RecordKind.RUN: _notes_of_run, RecordKind.OBSERVATION: _notes_of_obser
 
 def latency_histogram(record: RunRecord) -> Picture | None:
     """Return histograms of service times by kind of operation, with percentiles marked; None without operations."""
-    return _histograms("latency", "Latency of operations", record.latency)
+    return _histograms("latency", f"Latency of {_timed(record)}", record.latency)
+
+
+def _timed(record: RunRecord) -> str:
+    return "operations" if batch_size(record) == 1 else f"batches of {batch_size(record)} operations"
 
 
 def response_histogram(record: RunRecord) -> Picture | None:

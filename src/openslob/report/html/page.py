@@ -29,9 +29,9 @@ from openslob.core import places
 from openslob.core.disk import existing_parent, open_regular, write_atomically
 from openslob.core.errors import SlobError
 from openslob.record.model import Holds
-from openslob.report.charts.colours import Theme, declarations
 from openslob.report.charts.picture import VEGA_LITE, Picture, page_specs
 from openslob.report.document import Document, Section, TextTable, VerdictLine
+from openslob.report.html.style import style
 from openslob.report.record_view import SIGNS
 
 _PACKAGE = "openslob.report.html"
@@ -176,12 +176,6 @@ def _template() -> Template:
 def _is_wide(section: Section) -> bool:
     """Return whether a table of the section needs a wide sheet of paper."""
     return any(len(part.head) > _MOST_COLUMNS for part in section.parts if isinstance(part, TextTable))
-
-
-def style() -> str:
-    """Return the style sheet. Its colours are variables: those of the reader's system, and the light ones in print."""
-    light, dark = (f":root {{ {declarations(theme)} }}" for theme in Theme)
-    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n{_file('style.css')}"
 
 
 def _file(name: str) -> str:

@@ -340,11 +340,11 @@ CASES = [
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(99, 5.0)}}, "scan p50"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(19, 5.0)}}, "scan none"),
     ("time_is_accounted", HOLDS, {"host": SHORT_QUEUE}, "CPU is 19 %, waits for a CPU are 2 % and other waits 70 %."),
-    ("time_is_accounted", FAILS, {"host": SHORT_QUEUE, "waits": {"CPU": 1000}}, "79 % is neither: sessions"),
+    ("time_is_accounted", FAILS, {"host": SHORT_QUEUE, "waits": {"CPU": 1000}}, "79 % is none of these"),
     ("time_is_accounted", HOLDS, {"waits": {"CPU": 1000}, "host": made.host(server_runqueue_s=320.0)}, "are 74 %"),
     # Sessions that wait for data use CPU as well: the sum may be larger than the time.
     ("time_is_accounted", HOLDS, {"waits": {"IO:DataFileRead": 1000}}, "other waits 100 %."),
-    ("time_is_accounted", FAILS, {"host": SHORT_QUEUE, "waits": {"IO:Read": 60, "CPU": 60}}, "29 % is neither"),
+    ("time_is_accounted", FAILS, {"host": SHORT_QUEUE, "waits": {"IO:Read": 60, "CPU": 60}}, "29 % is none of these"),
     ("time_is_accounted", UNKNOWN, {"host": SHORT_QUEUE, "waits": {"IO:Read": 78, "CPU": 42}}, "with 120"),
     ("time_is_accounted", UNKNOWN, {"waits": {"CPU": 99}}, "only 99 wait samples"),
     ("time_is_accounted", UNKNOWN, {"waits": STAGES}, "the stage of a session's statement"),

@@ -6,17 +6,20 @@ engine makes its figures; the latter is the server's own word for what they mean
 
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 
 import pytest
 
 from factories import measurements
 from factories.awr.making import example
 from factories.awr.report import LAYOUTS, write
+from factories.awr.sheet import Layout
+from factories.awr_mutations import whole
 from factories.awr_reports import SAMPLES, needs_samples, read_fixture
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
 from openslob.awr.model import Report, Scope, WaitEvent
-from openslob.awr.parse import read, read_bytes
+from openslob.awr.parse import read_bytes
 from openslob.core.cpu_figures import FOREGROUND_CPU, IOPS_PER_FOREGROUND_CPU
 from openslob.core.measurement import Window
 from openslob.engines.oracle.delta import to_delta
@@ -86,15 +89,20 @@ def agrees(report: Report, least: int) -> None:
         assert delta.log_switches == pytest.approx(switches.total.value, abs=1)
 
 
+@cache
+def written(layout: Layout) -> Report:
+    return read_bytes(write(example(7), layout).data)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_rates_are_those_of_reports_of_every_version(layout):
-    agrees(read_bytes(write(example(7), layout).data), 3)
+    agrees(written(layout), 3)
 
 
 @needs_samples
 @pytest.mark.parametrize("name", REAL)
 def test_rates_are_those_of_real_load_profiles(name):
-    agrees(read(SAMPLES / name), 3)
+    agrees(whole(SAMPLES / name), 3)
 
 
 @pytest.mark.parametrize("name", ["awr_11.2.txt", "awr_12.1.txt", "awr_19c.txt", "awr_23ai.html"])
@@ -112,13 +120,13 @@ def figures_of(report: Report, pluggable: bool = False) -> Mapping[str, Figure]:
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_the_cpu_of_sessions_is_the_same_figure_of_a_run_and_of_a_report(layout):
-    agree_on_cpu(read_bytes(write(example(7), layout).data))
+    agree_on_cpu(written(layout))
 
 
 @needs_samples
 @pytest.mark.parametrize("name", [*REAL, PDB])
 def test_the_cpu_of_sessions_is_the_same_figure_of_a_run_and_of_a_real_report(name):
-    agree_on_cpu(read(SAMPLES / name))
+    agree_on_cpu(whole(SAMPLES / name))
 
 
 def agree_on_cpu(report: Report) -> None:
@@ -140,7 +148,7 @@ def as_printed(value: float) -> float:
 @needs_samples
 def test_a_pluggable_database_s_load_profile_is_that_of_its_own_time_model_and_statistics():
     """To the last printed digit, of each row that has a statistic."""
-    report = read(SAMPLES / PDB)
+    report = whole(SAMPLES / PDB)
     change, profile = changes(report), report.load_profile
     reads = report.activity["session logical reads"]
     # The header has the time in hundredths of a minute; this quotient has eleven digits.
@@ -179,7 +187,7 @@ def test_a_pluggable_database_s_load_profile_is_that_of_its_own_time_model_and_s
 
 @needs_samples
 def test_a_pluggable_database_s_report_has_nothing_of_background_processes():
-    report = read(SAMPLES / PDB)
+    report = whole(SAMPLES / PDB)
     delta = to_delta(changes(report), pluggable=True)
     missing = ("write_requests", "write_bytes", "log_write_requests", "checkpoints", "log_switches", "db_cpu_us")
     assert {delta.unknown[name] for name in missing} == {delta.unknown["background_cpu_us"]}
@@ -194,7 +202,7 @@ def test_a_pluggable_database_s_report_has_nothing_of_background_processes():
 
 @needs_samples
 def test_slob_s_own_run_prefetched_nearly_half_of_its_blocks():
-    delta = to_delta(changes(read(SAMPLES / "awr_html_12.2.0.1_rac_slob_db1tp1.html")))
+    delta = to_delta(changes(whole(SAMPLES / "awr_html_12.2.0.1_rac_slob_db1tp1.html")))
     assert delta.cache_blocks_prefetched / delta.cache_blocks_read == pytest.approx(0.459, abs=0.001)
     assert delta.commits == pytest.approx(530_264, rel=0.01)
     assert delta.commit_waits == 29

@@ -185,7 +185,7 @@ def test_a_stop_while_the_data_are_read_is_no_fault_of_the_server(tmp_path):
 def test_a_server_that_does_not_run_can_not_be_crashed():
     killed = []
     server = SimpleNamespace(name="s", status=lambda: SimpleNamespace(pid=None), kill=killed.append)
-    with pytest.raises(SlobError, match="the server s does not run"):
+    with pytest.raises(SlobError, match="the server s is not running"):
         Rig(server, None, None).crash(CrashMethod.KILL, lambda: killed.append("waited"))
     assert killed == []
 

@@ -155,7 +155,7 @@ def test_a_server_all_of_whose_other_processes_are_new_has_restarted(tmp_path):
 
 def test_a_server_that_does_not_run_is_no_witness():
     for pid in (None, 2**22 + 1):
-        with pytest.raises(SlobError, match="the server does not run"):
+        with pytest.raises(SlobError, match="the server is not running"):
             Witness.begin(pid)
 
 

@@ -165,7 +165,7 @@ def test_what_was_answered_before_a_stop_is_kept(tmp_path, capsys):
             self.patience.interrupt.request()
             return super().proving()
 
-    with pytest.raises(SlobError, match="stopped before all was asked"):
+    with pytest.raises(SlobError, match="stopped before every question was asked"):
         prove_assumptions(Stopped(), tmp_path / "answers.json", with_names=False, as_json=True)
     found = json.loads((tmp_path / "answers.json").read_text())
     assert {each["seen"] for each in found["answers"]} == {STOPPED}

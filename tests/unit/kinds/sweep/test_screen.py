@@ -84,7 +84,7 @@ def test_a_point_that_must_not_be_used_is_marked_in_its_row() -> None:
     text = screen([judged(one, cached), *rest])
     marked = {row[0]: row[-1] for row in rows(text)}
     assert sorted(marked.values()) == ["INVALID", "hold", "hold"]
-    assert "INVALID  In 1 of 6 runs, such as: 90 % of the reads came from the operating" in text
+    assert "INVALID  1 of 6 runs: 90 % of the reads came from the operating" in text
     assert "Not to be used" not in text
     *others, peak = sorted(runs(0), key=lambda run: run.record.spec["sessions"])
     assert "Not to be used: " in screen([*others, judged(peak, cached)])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -264,3 +266,10 @@ def test_a_name_that_was_given_is_answered_and_its_cookie_is_as_secure_as_it(
     assert answer.status_code == 200
     assert ("Secure" in answer.headers["set-cookie"]) is secure
     assert client.get("/metrics", headers={**BEARER, "Host": "another.example"}).status_code == 421
+
+
+def test_the_list_of_records_waits_for_nothing_that_draws() -> None:
+    modules = "openslob.live.web." + ", openslob.live.web.".join(("application", "catalogue", "server", "shown"))
+    code = f"import sys, {modules}; print([name for name in ('altair', 'vl_convert', 'jinja2') if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "[]"

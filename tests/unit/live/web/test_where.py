@@ -56,11 +56,11 @@ def test_who_lets_others_in_without_encryption_is_told(
 
 @pytest.mark.parametrize("listen", ["db1", "", "10.1.2", "10.1.2.3:80", "0.0.0.0/0"])
 def test_what_is_no_address_is_not_listened_on(listen: str) -> None:
-    with pytest.raises(UsageError, match=r"--listen .* is no address"):
+    with pytest.raises(UsageError, match=r"--listen .* is not an address"):
         Where.parse(None, listen, ())
 
 
 @pytest.mark.parametrize("name", ["", "*", "a b", "a/b", "ftp://a", "a:", "a:x", "-a", "a@b", "https://", "é"])
 def test_what_is_no_name_is_not_answered(name: str) -> None:
-    with pytest.raises(UsageError, match=r"--host .* is no name of a host"):
+    with pytest.raises(UsageError, match=r"--host .* is not the name of a host"):
         Where.parse(None, None, [name])
