@@ -241,6 +241,19 @@ def run_folder(
     return made
 
 
+def run_of_classes(path: Path, seconds: int, timed: int) -> MadeRun:
+    """Write a run in progress of readers and writers, of whose latencies the first ``timed`` seconds are there."""
+    made = MadeRun(path)
+    made.grow(seconds)
+    file = path / "latency.csv"
+    head, *rows = file.read_text(encoding="utf-8").splitlines()
+    known = [row for row in rows if int(row.partition(",")[0]) < timed]
+    text = "\n".join([head, *known, ""])
+    text = text.replace(",select,", ",readers/select,").replace(",update,", ",writers/update,")
+    file.write_text(text, encoding="utf-8")
+    return made
+
+
 def _parts(seconds: int) -> Sequence[int]:
     return [min(3600, seconds - begin) for begin in range(0, seconds, 3600)]
 

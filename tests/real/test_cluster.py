@@ -9,7 +9,7 @@ import time
 import psycopg
 import pytest
 
-from factories.running import ignore, judged, measured, rows_of, slob
+from factories.running import ignore, judged, measured, rows_of, slob, verdicts_of
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import MIB
@@ -86,6 +86,35 @@ def test_sessions_work_on_all_instances_and_their_figures_add_up(engine, servers
     # Both come from the same readings, the first and the last of the window: not a read is lost between them.
     assert min(row.read_requests for row in record.instances) > 0
     assert sum(row.read_requests for row in record.instances) == reads
+
+
+def test_readers_on_standbys_beside_writers_on_the_primary(engine, servers, tmp_path):
+    classes = {
+        "readers": {"sessions": 4, "update_pct": 0, "work_unit": 4, "instance_role": "read-only"},
+        "writers": {"sessions": 2, "update_pct": 100, "work_unit": 2, "instance_role": "read-write"},
+    }
+    finished = measured(engine, tmp_path, **DATA, classes=classes)
+    record = finished.record
+    (readers, writers), (main, *copies) = record.classes, record.instances
+    assert [row.sessions for row in record.instances] == [2, 2, 2]
+    assert (main.ops, main.rows_updated) == (writers.ops, writers.rows_updated)
+    assert writers.rows_updated == 2 * writers.ops > 0
+    assert (sum(copy.ops for copy in copies), readers.rows_read) == (readers.ops, 4 * readers.ops)
+    assert [copy.rows_updated for copy in copies] == [0, 0]
+    # What the servers counted, each by itself: a copy that applies updates counts none of them as its own.
+    if judged(record, "counts_agree"):
+        counted = verdicts_of(record)["counts_agree"].figures
+        assert counted["engine_rows_updated"] == writers.rows_updated
+        assert counted["engine_rows_read"] - counted["engine_rows_updated"] == readers.rows_read
+    assert (main.behind_bytes, main.behind_s) == (None, None)
+    for copy in copies:
+        assert 0 <= copy.behind_bytes <= copy.most_behind_bytes
+        assert copy.behind_s >= 0
+    samples = {row["counter"] for row in rows_of(finished.folder, "samples.csv")}
+    assert {f"{number}.log_place" for number in range(3)} <= samples
+    assert "late up to" in render(record)
+    verified = slob("verify", finished.folder)
+    assert verified.returncode == 0, verified.stdout
 
 
 def test_the_processes_of_all_instances_are_the_server(engine, servers):

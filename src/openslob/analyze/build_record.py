@@ -214,7 +214,7 @@ def io_by_object(measurement: Observed) -> Mapping[str, Mapping[str, float | Non
 def instance_row(measurement: Measurement, instance: Instance) -> InstanceRow:
     """Return the totals of one instance's sessions, and the instance's own counters."""
     own = [session.counts for session in measurement.sessions if session.number in instance.sessions]
-    counts = sum(own, SliceCounts())
+    counts, behind = sum(own, SliceCounts()), instance.behind
     return InstanceRow(
         target=instance.target,
         role="read-only" if instance.read_only else "read-write",
@@ -226,6 +226,9 @@ def instance_row(measurement: Measurement, instance: Instance) -> InstanceRow:
         errors=instance.lost,
         read_requests=instance.engine.read_requests,
         log_bytes=instance.engine.log_bytes,
+        behind_bytes=behind.bytes_mean if behind else None,
+        most_behind_bytes=behind.bytes_most if behind else None,
+        behind_s=behind.late_s if behind else None,
     )
 
 

@@ -51,6 +51,11 @@ class Parameters(TypedDict, total=False):
     with its parameters, such as readers:sessions=16,update_pct=0; several are divided by semicolons.
     """
 
+    instance_role: Literal["any", "read-write", "read-only"]
+    """Instances of a cluster that sessions work on: any, or those that take writes, or reads only. Allowed: any, read-
+    write or read-only. Default: any.
+    """
+
     run_time: float | str
     """Length of the measured window. 0: end by WORK_LOOP only. Allowed: a duration from 0 to 864000 s, such as 90, 90s
     or 1m30s. Default: 60.
@@ -219,6 +224,11 @@ class SweptParameters(TypedDict, total=False):
     classes: str | Mapping[str, Mapping[str, object]] | Sequence[str | Mapping[str, Mapping[str, object]]]
     """Sessions that do different work, with figures of their own; the flag is repeated for each class. Allowed: a name
     with its parameters, such as readers:sessions=16,update_pct=0; several are divided by semicolons.
+    """
+
+    instance_role: Literal["any", "read-write", "read-only"] | Sequence[Literal["any", "read-write", "read-only"]]
+    """Instances of a cluster that sessions work on: any, or those that take writes, or reads only. Allowed: any, read-
+    write or read-only. Default: any.
     """
 
     run_time: float | str | Sequence[float | str]

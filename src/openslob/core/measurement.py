@@ -359,14 +359,31 @@ class TimelinePoint:
 
 
 @dataclass(frozen=True)
+class Behind:
+    """How far a copy was behind its primary over the readings of a window.
+
+    ``bytes_mean`` and ``bytes_most`` of the primary's log were not applied there. What came into that log after the
+    first reading was applied within ``late_s``, which is by readings, as a rule a second apart.
+    """
+
+    bytes_mean: float
+    bytes_most: float
+    late_s: float
+
+
+@dataclass(frozen=True)
 class Instance:
-    """One instance of a cluster: the numbers of its sessions, how many of them were lost, and its own counters."""
+    """One instance of a cluster: the numbers of its sessions, how many of them were lost, and its own counters.
+
+    ``behind`` is how far a copy was behind its primary; None for one that takes writes, and where it is not known.
+    """
 
     target: str
     read_only: bool
     sessions: Sequence[int]
     lost: int
     engine: EngineDelta
+    behind: Behind | None = None
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,18 @@ class CommitMode(_Choice):
     ENGINE = "engine"
 
 
+class InstanceRole(_Choice):
+    """The instances of a cluster that sessions work on: any, or only those that do or don't take writes."""
+
+    ANY = "any"
+    READ_WRITE = "read-write"
+    READ_ONLY = "read-only"
+
+    def includes(self, read_only: bool) -> bool:
+        """Return whether sessions may work on an instance that takes reads only, or on one that takes writes."""
+        return self is InstanceRole.ANY or (self is InstanceRole.READ_ONLY) == read_only
+
+
 class Pacing(_Choice):
     """The distribution of the due times of operations at a given rate."""
 
@@ -133,12 +145,10 @@ def _rate_schedule(value: object) -> object:
 # The only parameter that is of a target, and not of a load.
 PRICE = "price"
 # The only parameter that is several: what a class may have is in these groups, but for what holds for a whole server.
-CLASSES = "classes"
+CLASSES, ROLE = "classes", "instance_role"
 RATE_SCHEDULE = "rate_schedule"
 _GROUPS_OF_CLASSES = frozenset({"operations", "contention", "think time", "pacing"})
 _OF_ALL = frozenset({"commit_mode", RATE_SCHEDULE})
-# Records have these only where they are given.
-_IF_GIVEN = (CLASSES, RATE_SCHEDULE)
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
 DurationField = Annotated[float, BeforeValidator(_seconds)]
 AccessField = Annotated[Access, BeforeValidator(_access), PlainSerializer(str)]
@@ -242,6 +252,11 @@ class Workload(BaseModel):
         default=None,
         description="Sessions that do different work, with figures of their own; the flag is repeated for each class.",
         json_schema_extra={"slob": "CLASSES", "unit": "", "group": "sessions", "flag": "class"},
+    )
+    instance_role: InstanceRole = Field(
+        default=InstanceRole.ANY,
+        description="Instances of a cluster that sessions work on: any, or those that take writes, or reads only.",
+        json_schema_extra={"slob": "INSTANCE_ROLE", "unit": "", "group": "sessions"},
     )
 
     # duration
@@ -599,8 +614,10 @@ class Workload(BaseModel):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_record(self) -> dict[str, Any]:
-        """Return plain values for the record; what only some loads have is not in it unless it is given."""
-        return self.model_dump(mode="json", exclude={name for name in _IF_GIVEN if not getattr(self, name)})
+        """Return plain values for the record; what only some loads have is not in it unless there is something to say."""
+        unsaid = {name: not getattr(self, name) for name in (CLASSES, RATE_SCHEDULE)}
+        unsaid[ROLE] = self.instance_role is InstanceRole.ANY
+        return self.model_dump(mode="json", exclude={name for name, is_so in unsaid.items() if is_so})
 
 
 @dataclass(frozen=True)
@@ -633,7 +650,7 @@ def class_parameters() -> list[str]:
     named = {name: field.json_schema_extra for name, field in Workload.model_fields.items()}
     groups = {name: facts["group"] for name, facts in named.items() if isinstance(facts, dict)}
     found = [name for name, group in groups.items() if group in _GROUPS_OF_CLASSES and name not in _OF_ALL]
-    return ["sessions", *found]
+    return ["sessions", ROLE, *found]
 
 
 def _sessions_of(name: str, own: Mapping[str, str]) -> int:

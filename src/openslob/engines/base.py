@@ -54,7 +54,7 @@ class SessionPlan:
 
     In a run with classes of sessions ``workload`` is that of the session's class, which ``of_class`` names; ``part`` is
     the number of the class, from 0, and ``first`` that of its first session. ``crowd`` is how many sessions all classes
-    have; None: those of the workload.
+    have; None: those of the workload. ``instance`` is the number of the instance of a cluster; None: by its own number.
     """
 
     number: int
@@ -71,6 +71,7 @@ class SessionPlan:
     part: int = 0
     first: int = 0
     crowd: int | None = None
+    instance: int | None = None
 
     @property
     def of_all(self) -> int:

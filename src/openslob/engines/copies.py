@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Protocol
+
+from openslob.core.measurement import Behind
+from openslob.core.units import NANOS
+
+# The name of an instance's place in the log among its counters.
+PLACE = "log_place"
 
 
 @dataclass(frozen=True)
@@ -69,3 +77,42 @@ def bytes_behind(primary: LogPosition | None, copy: LogPosition | None) -> int |
     if len(between) < len(files):
         return None
     return max(0, sum(between) + primary.offset - copy.offset)
+
+
+class LogPlaces:
+    """The places in the log of the instances of a cluster, by readings of its counters, and what follows from them."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[int, list[float]]] = []
+
+    def see(self, at_ns: int, values: Mapping[str, float]) -> None:
+        """Note the places of a reading; it has none of a single server, and of instances without copies."""
+        if places := list(_places(values)):
+            self._seen.append((at_ns, places))
+
+    def behind(self, primary: int, copy: int) -> Behind | None:
+        """Return how far an instance was behind another one; None if that is not known.
+
+        The two are read at the same moment, but not to the microsecond: one that is ahead by that is not behind. What a
+        copy lacks came after the last reading in which the primary was not beyond the place of the copy. Of what it
+        lacks in the first reading that is not known.
+        """
+        both = [(at_ns, found[primary], found[copy]) for at_ns, found in self._seen if max(primary, copy) < len(found)]
+        if not both:
+            return None
+        places = [place for _, place, _ in both]
+        late_ns = [
+            at_ns - both[number - 1][0]
+            for at_ns, place, applied in both
+            if place > applied and (number := bisect_right(places, applied))
+        ]
+        lacking = [max(0.0, place - applied) for _, place, applied in both]
+        return Behind(sum(lacking) / len(both), max(lacking), max(late_ns, default=0) / NANOS)
+
+
+def _places(values: Mapping[str, float]) -> Iterator[float]:
+    for number in count():
+        place = values.get(f"{number}.{PLACE}")
+        if place is None:
+            return
+        yield place

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from openslob.core.process_selector import ProcessSelector, ProcessTree
-from openslob.core.workload import DataSpec
+from openslob.core.workload import DataSpec, Workload
 from openslob.engines.flavour import Identity
 
 # The name of findings about the data, which a load repairs.
@@ -54,6 +54,20 @@ class InstanceFacts:
 
     target: str
     read_only: bool
+
+
+def place_sessions(workload: Workload, instances: Sequence[InstanceFacts]) -> list[int]:
+    """Return the number of the instance that each session works on: round-robin over those of the role of its class.
+
+    Where no instance has the role, it is over all of them: a check refuses such a run.
+    """
+    placed: list[int] = []
+    for part in workload.parts:
+        role = part.workload.instance_role
+        fit = [number for number, each in enumerate(instances) if role.includes(each.read_only)]
+        fit = fit or list(range(len(instances)))
+        placed += [fit[number % len(fit)] for number in part.numbers]
+    return placed
 
 
 @dataclass(frozen=True)

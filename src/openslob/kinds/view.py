@@ -119,12 +119,17 @@ class PetalPoint:
     fails: Sequence[str] = ()
 
 
+# The end of the name of a series: the operations per second of a class of sessions.
+CLASS_RATE = "/ops_per_s"
+
+
 class View(Protocol):
     """All that a screen or a page shows of one record.
 
     Series have the names of figures (``ops_per_s``, ``pio_read_per_s``, …), or ``latency.KIND.p50_us`` (p90, p99, p999,
     max) for the operations of a second, ``host.busy_pct``, and ``device.reads_per_s``, ``device.writes_per_s``,
-    ``device.read_mb_per_s``, ``device.write_mb_per_s``, ``device.read_latency_us``.
+    ``device.read_mb_per_s``, ``device.write_mb_per_s``, ``device.read_latency_us``. Of a class of sessions there are
+    ``CLASS/ops_per_s``, and latencies of ``CLASS/KIND``.
     ``begin_s`` and ``end_s`` limit the time that is shown, None: all of it. ``most`` is the number of steps.
     """
 

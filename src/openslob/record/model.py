@@ -1,7 +1,8 @@
 """The record of one run or observation, as stored in `run.json`. It is versioned, so that old records stay readable.
 
 History of the format, newest first:
-  6  ``classes``: what each class of sessions did. ``stages``: what was done in each stage of a rate that changes.
+  6  ``classes``: what each class of sessions did. ``instances``: how far copies were behind. ``stages``: what was done
+     in each stage of a rate that changes.
   5  ``engine.flavour``: which product answered, and how that is known. ``product`` and ``version`` are that product's;
      before, they were those of the product whose protocol the server speaks.
   4  ``episodes``: the stretches in which the load was slow, with their causes. Raw files of loads of more than an hour
@@ -188,7 +189,9 @@ class EpisodeRow(RecordModel):
 class InstanceRow(RecordModel):
     """One instance of a cluster: the totals of its sessions in the window, and its own counters; None: not known.
 
-    ``role`` is ``read-write`` or ``read-only``; ``errors`` is how many of its sessions were lost.
+    ``role`` is ``read-write`` or ``read-only``; ``errors`` is how many of its sessions were lost. ``behind_bytes`` of
+    its primary's log were not applied on a copy, on average, and ``most_behind_bytes`` at most; what came
+    into that log in the window was lacking for ``behind_s`` at most.
     """
 
     target: str
@@ -201,6 +204,9 @@ class InstanceRow(RecordModel):
     errors: int
     read_requests: float | None
     log_bytes: float | None
+    behind_bytes: float | None = None
+    most_behind_bytes: float | None = None
+    behind_s: float | None = None
 
 
 class ClassRow(RecordModel):

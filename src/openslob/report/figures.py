@@ -81,9 +81,13 @@ def _of(record: RunRecord, names: Sequence[str]) -> list[str]:
 def instances(record: RunRecord) -> Section:
     """Return a row for each instance of a cluster, and their total."""
     rows = record.instances
+    head: tuple[str, ...]
     head = ("", "role", "sessions", "operations", "rows read", "updated", "reads", "log", "conflicts", "errors")
     lines = [_instance_row(str(number), row.role, [row]) for number, row in enumerate(rows, start=1)]
     lines.append(_instance_row("all", "", rows))
+    if any(row.behind_bytes is not None for row in rows):
+        head = (*head, "behind", "at most", "late up to")
+        lines = [(*line, *_behind(row)) for line, row in zip(lines, (*rows, None), strict=True)]
     targets = [Paragraph(row.target, f"{number}  ") for number, row in enumerate(rows, start=1)]
     return Section("Instances", (TextTable(head, lines), *targets) if rows else (), ", over the window")
 
@@ -259,6 +263,13 @@ def _profile_cell(rate: float | None, per: float | None, unit: str) -> str:
         return MISSING
     base = unit.removesuffix("/s") if rate else ""
     return quantity(rate / per, base if base in ("MB", "s") else "")
+
+
+def _behind(row: InstanceRow | None) -> tuple[str, str, str]:
+    """Return how far a copy was behind, and for how long at most; nothing is added up."""
+    if row is None or row.behind_bytes is None:
+        return MISSING, MISSING, MISSING
+    return size(row.behind_bytes), size(row.most_behind_bytes), seconds(row.behind_s)
 
 
 def _instance_row(name: str, role: str, rows: Sequence[InstanceRow]) -> tuple[str, ...]:

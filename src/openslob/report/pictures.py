@@ -22,7 +22,7 @@ from openslob.record.model import RunRecord, all_reservations
 from openslob.report import run_series
 from openslob.report.charts.comparing import changes, tails
 from openslob.report.charts.heat import engine_map, heat_map, response_map
-from openslob.report.charts.over_sessions import cpu, latency_percentiles
+from openslob.report.charts.over_sessions import class_rates, cpu, latency_percentiles
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture
 from openslob.report.charts.run import changing_rate, latency_histogram, response_histogram, timeline
@@ -86,6 +86,7 @@ def _of_points(
     pictures = [
         petals(points, points.axes.throughput, names, _ceilings(points, ceilings)),
         *([petals(points, _MB_PER_S, names)] if reads and _differ(points, points.axes.throughput, _MB_PER_S) else []),
+        class_rates(points),
         latency_percentiles(points),
         cpu(points, names),
     ]

@@ -10,6 +10,7 @@ from typing import Any
 
 from openslob.core import places
 from openslob.core.errors import SlobError
+from openslob.core.session_classes import split_kind
 from openslob.core.units import Price
 from openslob.metrics import METRICS
 from openslob.metrics.cost import CURRENCY
@@ -74,8 +75,9 @@ class FigureNames:
 
 
 def unit_of(figure: str) -> str:
-    """Return the unit of a figure or latency."""
-    return METRICS[figure].unit if figure in METRICS else "µs"
+    """Return the unit of a figure or latency, which may be one of a class of sessions."""
+    _, base = split_kind(figure)
+    return METRICS[base].unit if base in METRICS else "µs"
 
 
 def caveats(failed: Collection[str]) -> str:

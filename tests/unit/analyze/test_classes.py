@@ -12,7 +12,7 @@ from factories.records import physical
 from factories.slices import COLUMNS_OF_SLICES, lines, tables_of_slices
 from factories.tables import table
 from openslob.analyze.compare import compare, is_figure
-from openslob.analyze.curves.points import Run, step_word
+from openslob.analyze.curves.points import Run, mismatches, step_word
 from openslob.analyze.curves.series import point_set
 from openslob.analyze.load_kinds import is_paced, load_kind, mix_in_words
 from openslob.analyze.measure import measure
@@ -29,8 +29,11 @@ from openslob.record.cells import Cells
 from openslob.record.model import Holds, RunRecord, Verdict
 from openslob.record.raw_csv import COLUMNS
 from openslob.record.varied import in_words
+from openslob.report.charts.over_sessions import class_rates, session_rows
+from openslob.report.charts.petals import petals
 from openslob.report.comparison import comparison_document, figure_label
 from openslob.report.headline import headline
+from openslob.report.record_view import FigureNames
 from openslob.report.set_summary import axis_text
 from openslob.report.terminal import render_text
 from openslob.report.text import render
@@ -305,6 +308,39 @@ def test_a_series_runs_along_the_first_class_whose_number_varies_with_a_line_for
     }
     assert (step_word(points.along), axis_text(points)) == ("readers", "sessions of readers")
     assert in_words("classes", "readers:sessions=4;writers:sessions=2,update_pct=100") == "4 readers, 2 writers"
+
+
+def test_a_run_without_a_kind_of_operation_has_other_plans_under_the_same_conditions():
+    def run(name: str, **plans: str) -> Run:
+        record = made.record(made.measurement())
+        return Run.of(record.model_copy(update={"id": name, "engine": {**record.engine, "plans": plans}}))
+
+    both = run("a", select="by index", update="by index")
+    assert mismatches([both, run("b", update="by index")]) == ()
+    assert [each.name for each in mismatches([both, run("b", update="by scan")])] == ["engine.plans.update"]
+
+
+def test_a_picture_has_the_rate_of_each_class_over_the_number_of_sessions_of_the_first():
+    def run(readers: int) -> Run:
+        record = made.record(measured())
+        text = f"readers:sessions={readers};writers:sessions=4,update_pct=10"
+        spec = Workload(**{**record.spec, "sessions": None, "classes": text}).to_record()
+        rows = record.classes if readers else record.classes[1:]
+        return Run.of(record.model_copy(update={"id": f"{readers}", "spec": spec, "classes": rows}), {"classes": text})
+
+    points = point_set([run(readers) for readers in (0, 4, 8)])
+    assert [row["sessions"] for row in session_rows(points, "writers/ops_per_s")] == [0, 4, 8]
+    assert [row["sessions"] for row in session_rows(points, "readers/ops_per_s")] == [4, 8]
+    picture = class_rates(points)
+    assert (len(picture.panels), "sessions of readers" in picture.title) == (2, True)
+    # No readers are as well known a number as any other.
+    assert "observations" not in str(petals(points, "ops_per_s", FigureNames()).notes)
+    assert picture.table.rows[0][1:] == ("0", "–", f"{4 * OPS / made.SECONDS:,.0f}")
+
+
+def test_a_set_without_classes_has_no_picture_of_them():
+    plain = made.record(made.measurement())
+    assert class_rates(point_set([Run.of(plain)])).panels == ()
 
 
 def test_a_record_is_read_as_it_was_written():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from openslob.engines.copies import CopyReading, LogPosition, bytes_behind
+from openslob.core.measurement import Behind
+from openslob.core.units import NANOS
+from openslob.engines.copies import CopyReading, LogPlaces, LogPosition, bytes_behind
 from openslob.engines.mysql.replication import copy_reading
 
 FILES = {6: 900, 7: 1000, 8: 300}
@@ -36,3 +38,37 @@ def test_a_replica_s_status():
     assert copy_reading({**STATUS, "Seconds_Behind_Master": 3, "Master_Log_File": ""}) == CopyReading(
         LogPosition(400, 7), None, 3.0
     )
+
+
+def places(*readings):
+    """The places of a primary and a copy, a reading each second."""
+    seen = LogPlaces()
+    for second, of_instances in enumerate(readings):
+        seen.see(second * NANOS, {f"{number}.log_place": place for number, place in enumerate(of_instances)})
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("readings", "behind"),
+    [
+        ([(100, 100), (200, 200)], Behind(0, 0, 0)),
+        # Ahead of a primary that was read a moment earlier.
+        ([(100, 100), (200, 260)], Behind(0, 0, 0)),
+        # What is lacking at last came after the second reading.
+        ([(100, 100), (200, 100), (300, 250)], Behind(50, 100, 1)),
+        # A copy that stands still.
+        ([(100, 100), (200, 100), (300, 100), (400, 100)], Behind(150, 300, 3)),
+        # Since when it lacks what the log had before the first reading, nobody knows.
+        ([(100, 50), (200, 200)], Behind(25, 50, 0)),
+        ([], None),
+        ([(100,), (200,)], None),
+    ],
+)
+def test_how_far_and_for_how_long_a_copy_was_behind(readings, behind):
+    assert places(*readings).behind(0, 1) == behind
+
+
+def test_a_single_server_has_no_place_beside_others():
+    seen = LogPlaces()
+    seen.see(0, {"log_place": 5.0, "0.x": 1.0})
+    assert seen.behind(0, 1) is None

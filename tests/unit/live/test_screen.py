@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from textual import _wait
 
-from factories.live import OPS, READS, run_folder
+from factories.live import OPS, READS, run_folder, run_of_classes
 from factories.views import HEAD, P99_US, MadeSource, MadeView, sweep_view
 from openslob.core.errors import SlobError
 from openslob.kinds.contract import follow
@@ -105,6 +105,13 @@ def test_a_large_terminal_shows_all_panes():
     for pane in ("Per second", "Latency of selects", "Waits, sessions", "Host CPU", "Device, per second",
                  "share of operations", "Verdicts so far", "Notes"):  # fmt: skip
         assert pane in text
+
+
+def test_classes_of_sessions_have_a_pane_of_their_rates(tmp_path):
+    view = follow(run_of_classes(tmp_path / "made", seconds=10, timed=8).folder).view()
+    text = text_of(view, size=LARGE)
+    assert all(shown in text for shown in ("Operations per second", "readers 320", "writers 80", "readers/select p99"))
+    assert "Operations per second" not in text_of(size=LARGE)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])

@@ -71,7 +71,9 @@ def mismatches(runs: Sequence[Run]) -> tuple[ConditionMismatch, ...]:
     """Return the facts that differ between the runs of one series, sorted by name."""
     by_run = [run.facts for run in runs]
     names = sorted({name for known in by_run for name in known} - _VARIES_IN_SERIES)
-    values = {name: set[ParameterValue]().union(*(known.get(name, {None}) for known in by_run)) for name in names}
+    # A class without sessions has operations of no kind, and these no plan.
+    none: dict[str, set[ParameterValue]] = {name: set() if name.startswith(_PLANS) else {None} for name in names}
+    values = {name: set[ParameterValue]().union(*(known.get(name, none[name]) for known in by_run)) for name in names}
     return tuple(ConditionMismatch(name, in_order(several)) for name, several in values.items() if len(several) > 1)
 
 
@@ -120,6 +122,7 @@ def in_order(values: Set[ParameterValue]) -> tuple[ParameterValue, ...]:
     return tuple(sorted(values, key=lambda value: (value is None, isinstance(value, str), str(value))))
 
 
+_PLANS = "engine.plans."
 RESPONSE = tuple(RESPONSE_PREFIX + name for name in SERVICE)
 LATENCIES = (*SERVICE, *RESPONSE)
 # The end of the name of a parameter: how many sessions a class has.
@@ -230,6 +233,11 @@ class Point:
         if self.along == SESSIONS or not isinstance(value, (int, float)):
             return self.sessions
         return int(value) if value == int(value) else value
+
+    @property
+    def has_place(self) -> bool:
+        """Whether its position is known: a class may have no sessions, elsewhere 0 stands for an unknown number."""
+        return bool(self.step) or self.along.endswith(CLASS_COUNT)
 
     @property
     def at(self) -> str:

@@ -30,7 +30,7 @@ from openslob.engines.cluster.instances import (
     InstanceThreads,
     name_instance,
 )
-from openslob.engines.copies import Replicated
+from openslob.engines.copies import CopyReader, Replicated
 from openslob.engines.facts import (
     OTHER_INSTANCES,
     READ_ONLY_FINDING,
@@ -41,6 +41,7 @@ from openslob.engines.facts import (
     ProgressSink,
     ServerFacts,
     ServerLocation,
+    place_sessions,
 )
 from openslob.engines.patience import Patience
 from openslob.engines.proofs import Proving
@@ -184,19 +185,23 @@ class ClusterEngine:
 
     def findings(self, workload: Workload) -> Iterator[Finding]:
         """Return what spoils the run on the whole cluster, then on each instance with its share of the sessions."""
-        read_only = [instance.target for instance in self.facts().instances if instance.read_only]
+        instances = self.facts().instances
+        read_only = [instance.target for instance in instances if instance.read_only]
         if len(read_only) == len(self.instances):
             why = "no instance of the target accepts writes, so the work loop can't be created"
             yield Finding("cluster", why, "name one that accepts writes, too", True)
             return
-        if read_only and workload.writes:
+        writing = [part for part in workload.parts if part.workload.update_pct]
+        if read_only and any(part.workload.instance_role.includes(read_only=True) for part in writing):
             what = "above 0 in a class" if workload.classes else workload.update_pct
             why = f"UPDATE_PCT is {what} and {', '.join(read_only)} takes reads only"
-            yield Finding("cluster", why, "use UPDATE_PCT=0, or leave it out of the target", True)
+            remedy = "use UPDATE_PCT=0 or INSTANCE_ROLE=read-write, or leave it out of the target"
+            yield Finding("cluster", why, remedy, True)
         yield from self._location_findings()
         self.await_copies()
+        placed = place_sessions(workload, instances)
         for number, instance in enumerate(self.instances):
-            share = self._share_of(workload, number)
+            share = self._share_of(workload, [placed_on == number for placed_on in placed], instances[number])
             for finding in instance.findings(share):
                 if finding.name not in (READ_ONLY_FINDING, OTHER_INSTANCES):
                     yield replace(finding, why=f"{instance.target}: {finding.why}")
@@ -211,14 +216,21 @@ class ClusterEngine:
             remedy = "run slob on the host of all instances, or do without these figures"
             yield Finding("place", f"the CPU and devices of the cluster are unknown ({why})", remedy, False)
 
-    def _share_of(self, workload: Workload, instance: int) -> Workload:
-        """Return the load with the sessions that an instance gets; checks are made for at least one of each class."""
-        count = len(self.instances)
+    def _share_of(self, workload: Workload, is_here: Sequence[bool], instance: InstanceFacts) -> Workload:
+        """Return the load with the sessions that an instance gets; ``is_here`` says which, by their numbers.
+
+        Checks are made for at least one session of each class that may work there, and of a load, for one that reads.
+        """
         if not workload.classes:
-            return workload.changed(sessions=max(1, len(range(instance, workload.total_sessions, count))))
+            return workload.changed(sessions=max(1, sum(is_here)))
         classes = parse_classes(workload.classes)
-        shares = {part.name: sum(each % count == instance for each in part.numbers) for part in workload.parts}
-        own = {name: {**classes[name], "sessions": str(max(1, share))} for name, share in shares.items()}
+        own = {
+            part.name: {**classes[part.name], "sessions": str(max(1, sum(is_here[number] for number in part.numbers)))}
+            for part in workload.parts
+            if part.workload.instance_role.includes(instance.read_only)
+        }
+        if not own:
+            return workload.changed(classes=None, sessions=1, update_pct=0)
         return workload.changed(classes=join_classes(own))
 
     def await_copies(self) -> None:
@@ -282,16 +294,33 @@ class ClusterEngine:
         return [f"{target}: {what}" for target, lines in done.items() for what in lines]
 
     def open_session(self, plan: SessionPlan) -> ClusterSession:
-        """Connect a session; sessions go round-robin over the instances by their number."""
-        number = plan.number % len(self.instances)
+        """Connect a session to the instance of its plan, or round-robin over the instances by its number."""
+        number = plan.number % len(self.instances) if plan.instance is None else plan.instance
         instance = self.instances[number]
         with name_instance(instance.target):
             return ClusterSession(instance.open_session(plan), number, instance.target, self._clocks)
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> ClusterCounters:
         """Connect the counter samplers and compare the instances' clocks."""
-        counters = self._open(lambda instance: instance.open_counters(scope), lambda sampler: sampler.close())
-        return ClusterCounters(counters, self._targets, self._clocks)
+        with ExitStack() as stack:
+            places = self._open_places() if scope is SamplingScope.TEST else []
+            for reader in places:
+                stack.callback(reader.close)
+            counters = self._open(lambda instance: instance.open_counters(scope), lambda sampler: sampler.close())
+            stack.pop_all()
+        return ClusterCounters(counters, self._targets, self._clocks, places)
+
+    def _open_places(self) -> Sequence[CopyReader]:
+        """Connect readers of the instances' places in the log, if some are copies and all of them tell these."""
+        has_copies = any(instance.read_only for instance in self.facts().instances)
+        if not has_copies or any(instance.replication is None for instance in self.instances):
+            return []
+        readers = self._open(_open_place, lambda reader: reader.close())
+        if all(map(_tells_place, readers)):
+            return readers
+        for reader in readers:
+            reader.close()
+        return []
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> ClusterWaits:
         return ClusterWaits(self._open(lambda instance: instance.open_waits(scope), lambda sampler: sampler.close()))
@@ -362,6 +391,19 @@ class ClusterData:
 
     def files(self, _directory: Path) -> Sequence[Path]:
         return ()
+
+
+def _open_place(instance: Engine) -> CopyReader:
+    assert instance.replication is not None
+    return instance.replication.open_reader()
+
+
+def _tells_place(reader: CopyReader) -> bool:
+    """Return whether an instance tells its place in the log; it does not to a user without the right to see it."""
+    try:
+        return reader.read().position is not None
+    except SlobError:
+        return False
 
 
 def _each(acts: Iterable[Callable[[], None]]) -> None:

@@ -34,6 +34,7 @@ from openslob.engines.base import (
     StopSignal,
     WaitSampler,
 )
+from openslob.engines.copies import PLACE, CopyReader, CopyReading
 
 # The quickest of so many answers has the smallest error: at most half of the time that it took.
 QUERIES = 5
@@ -227,15 +228,21 @@ class ClusterReading(CounterReading):
     """All counters by ``instance number.name``; the time is when the last instance had been read.
 
     Two values are added: ``spread_ns`` is the time between the first and the last reading, ``ahead_ns`` is how far the
-    clock of an instance is ahead of the first instance's.
+    clock of an instance is ahead of the first instance's. So is the place in the log of each instance (`PLACE`), if
+    some are copies.
     """
 
     parts: Sequence[CounterReading] = ()
 
     @classmethod
-    def combine(cls, parts: Sequence[CounterReading], clocks: Clocks) -> ClusterReading:
+    def combine(
+        cls, parts: Sequence[CounterReading], clocks: Clocks, places: Sequence[CopyReading] = ()
+    ) -> ClusterReading:
         values = {f"{number}.{name}": value for number, part in enumerate(parts) for name, value in part.values.items()}
         values |= {f"{number}.ahead_ns": ahead for number, ahead in enumerate(clocks.ahead_ns)}
+        # One number says the place in a log that is one long file.
+        at = [place.position for place in places]
+        values |= {f"{number}.{PLACE}": place.offset for number, place in enumerate(at) if place and not place.file}
         moments = [clocks.common(number, part.server_ns) for number, part in enumerate(parts)]
         values["spread_ns"] = max(moments) - min(moments)
         epoch = " ".join(f"{number}:{part.epoch}" for number, part in enumerate(parts))
@@ -271,15 +278,23 @@ def _of_instance(reading: CounterReading, number: int) -> CounterReading:
 class ClusterCounters:
     """Reads every instance over a connection of its own."""
 
-    def __init__(self, counters: Sequence[Counters], targets: Sequence[str], clocks: Clocks) -> None:
+    def __init__(
+        self,
+        counters: Sequence[Counters],
+        targets: Sequence[str],
+        clocks: Clocks,
+        places: Sequence[CopyReader] = (),
+    ) -> None:
         self._counters = counters
+        self._places = places
         self._targets = targets
         self._clocks = clocks
         self._team = InstanceThreads(len(counters))
         clocks.compare([sampler.read for sampler in counters])
 
     def read(self) -> ClusterReading:
-        return ClusterReading.combine(self._team.ask(lambda sampler: sampler.read(), self._counters), self._clocks)
+        parts = self._team.ask(lambda sampler: sampler.read(), self._counters)
+        return ClusterReading.combine(parts, self._clocks, self._team.ask(lambda place: place.read(), self._places))
 
     def settle(self, before: CounterReading, after: CounterReading) -> ClusterReading:
         """Let the counters of each instance settle, if they are of that kind."""
@@ -313,6 +328,8 @@ class ClusterCounters:
         self._team.close()
         for sampler in self._counters:
             sampler.close()
+        for place in self._places:
+            place.close()
 
 
 class ClusterWaits:

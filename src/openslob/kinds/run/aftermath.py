@@ -14,6 +14,7 @@ from openslob.core.host import FigureUnknownError
 from openslob.core.measurement import EVERY_FIGURE, DriverUse, EngineDelta, HostDelta, Instance
 from openslob.core.units import format_bytes
 from openslob.engines.base import Engine
+from openslob.engines.copies import LogPlaces
 from openslob.engines.facts import InstanceFacts
 from openslob.host.extents import find_extents
 from openslob.host.sampler import WHY_UNATTRIBUTED
@@ -132,14 +133,23 @@ def with_drivers(host: HostDelta, drivers: Sequence[DriverUse]) -> HostDelta:
 
 
 def instances(
-    every: Sequence[InstanceFacts], counted: EngineDelta, landed: Mapping[int, str], lost: Collection[int]
+    every: Sequence[InstanceFacts],
+    counted: EngineDelta,
+    landed: Mapping[int, str],
+    lost: Collection[int],
+    places: LogPlaces,
 ) -> list[Instance]:
-    """Return the instances of a cluster, with the sessions that landed on each and its part of what was counted."""
+    """Return the instances of a cluster, with the sessions that landed on each and its part of what was counted.
+
+    ``places`` are theirs in the log: instances that take reads only are copies of the first that takes writes.
+    """
     own = [[number for number, target in sorted(landed.items()) if target == facts.target] for facts in every]
     deltas = counted.by_instance or [EngineDelta(unknown=counted.unknown)] * len(every)
+    primary = next((number for number, facts in enumerate(every) if not facts.read_only), 0)
+    behind = [places.behind(primary, number) if facts.read_only else None for number, facts in enumerate(every)]
     return [
-        Instance(facts.target, facts.read_only, numbers, len(set(lost).intersection(numbers)), delta)
-        for facts, numbers, delta in zip(every, own, deltas, strict=True)
+        Instance(facts.target, facts.read_only, numbers, len(set(lost).intersection(numbers)), delta, late)
+        for facts, numbers, delta, late in zip(every, own, deltas, behind, strict=True)
     ]
 
 

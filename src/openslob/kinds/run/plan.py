@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openslob.core.method import phases_of
 from openslob.core.rate_schedule import RateSteps
 from openslob.core.units import MIB, NANOS
 from openslob.core.workload import LoadPart, Pacing, Workload, slice_seconds
 from openslob.engines.base import SessionPlan
+from openslob.engines.facts import InstanceFacts, place_sessions
 from openslob.engines.settings import SettingChange
 
 # A remainder shorter than this is added to the slice before it.
@@ -25,16 +26,25 @@ def lead_seconds(sessions: int) -> float:
 
 
 def session_plans(
-    workload: Workload, block_size: int, run_tag: str, settings: Sequence[SettingChange] = ()
+    workload: Workload,
+    block_size: int,
+    run_tag: str,
+    settings: Sequence[SettingChange] = (),
+    instances: Sequence[InstanceFacts] = (),
 ) -> list[SessionPlan]:
     """Return the plan of each session; sessions go round-robin over the schemas.
 
-    ``run_tag`` is unique to the run. ``settings`` are those of the server that the run is made with.
+    ``run_tag`` is unique to the run. ``settings`` are those of the server that the run is made with. On a cluster,
+    sessions go round-robin over its ``instances``, those of a class over the ones of its role.
     """
     crowd = workload.total_sessions if workload.classes else None
-    return [
+    plans = [
         plan for part in workload.parts for plan in _plans_of_part(part, crowd, block_size, run_tag, tuple(settings))
     ]
+    if not instances:
+        return plans
+    placed = place_sessions(workload, instances)
+    return [replace(plan, instance=number) for plan, number in zip(plans, placed, strict=True)]
 
 
 def _plans_of_part(

@@ -20,6 +20,7 @@ from openslob.core.session_classes import name_kind
 from openslob.core.units import NANOS, Anchor
 from openslob.core.workload import SLICE_S, Pacing, slice_seconds
 from openslob.engines.base import Activity, SessionPlan, SliceResult
+from openslob.engines.copies import LogPlaces
 from openslob.host.limits import CGROUP, LIMITS
 from openslob.host.model import OsReading
 from openslob.host.sampler import difference
@@ -94,6 +95,7 @@ class ReadingsRecorder:
         self._readings: list[SystemReading] = []
         self._raw_seen: dict[str, float] = {}
         self.limits = SeenLimits()
+        self.places = LogPlaces()
 
     def add_sample(self, activity: Activity) -> None:
         """Record a sample of what the sessions are doing, the test's and others."""
@@ -128,6 +130,7 @@ class ReadingsRecorder:
         """Record a reading: the one before the window, the one after it, or one between."""
         # Only counters that moved are written: a run has thousands that never do. Where none did, one tells the moment.
         values = reading.counters.values
+        self.places.see(reading.counters.server_ns, values)
         moved = {name: v for name, v in values.items() if self._raw_seen.get(name) != v} or dict([*values.items()][:1])
         gone: dict[str, float | None] = dict.fromkeys(self._raw_seen.keys() - values.keys())
         self._raw_seen = dict(values)

@@ -207,7 +207,8 @@ class _Run:
         self._settle(state)
         self._require_not_stopped("before the start")
         held.require()
-        plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8], self._request.settings)
+        made_with = self._request.settings, self._facts.instances
+        plans = session_plans(self._workload, self._facts.block_size, uuid.uuid4().hex[:8], *made_with)
         session_pool = SessionPool(self._engine, plans, self._patience, self._request.hire, folder.path)
         self._show.include(session_pool.errors)
         try:
@@ -438,7 +439,9 @@ class _Run:
             errors=errors,
             interrupted=self._patience.interrupt.requested,
             schedule=accumulator.schedule(self._end_ns(accumulator.begin_ns)),
-            instances=aftermath.instances(self._facts.instances, counted, session_pool.instances, session_pool.lost),
+            instances=aftermath.instances(
+                self._facts.instances, counted, session_pool.instances, session_pool.lost, recorder.places
+            ),
             ceiling=ceiling.ceiling(self._facts.block_size) if ceiling else None,
             other_storage=other_storage(ceiling, self._builder.environment) if ceiling else "",
             unfinished_s=tuple(unfinished_s.values()),

@@ -143,7 +143,7 @@ def _show_series(series: Series, points: PointSet, figures: Sequence[str], names
         yield Section("", (head, table, *mismatches))
         return
     yield Section("", (head, table))
-    yield Section("", (_table_figures(series, figures, names), *mismatches))
+    yield Section("", (_table_figures(series, points, figures, names), *mismatches))
 
 
 def _titles(points: PointSet) -> tuple[str, ...]:
@@ -160,13 +160,14 @@ def _head(series: Series, points: PointSet) -> str:
     return f"{which}: {_shape(series, points.axes)}"
 
 
-def _table_figures(series: Series, figures: Sequence[str], names: FigureNames) -> TextTable:
+def _table_figures(series: Series, points: PointSet, figures: Sequence[str], names: FigureNames) -> TextTable:
     """Return a table of further figures with half of their 95 % intervals where known."""
     rows = [
-        (str(point.sessions), *(figure_with_interval(point.figure(name)) for name in figures))
-        for point in series.points
+        (f"{point.step:,g}", *(figure_with_interval(point.figure(name)) for name in figures)) for point in series.points
     ]
-    return TextTable(("sessions", *(f"{names.label(name)}, {METRICS[name].unit}" for name in figures)), rows)
+    return TextTable(
+        (step_word(points.along), *(f"{names.label(name)}, {METRICS[name].unit}" for name in figures)), rows
+    )
 
 
 def _compare(record: SweepRecord, runs: Sequence[Run], points: PointSet | None) -> tuple[str, tuple[Section, ...]]:

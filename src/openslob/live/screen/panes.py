@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from openslob.analyze.curves.series import Axes
 from openslob.analyze.verdict_registry import Severity
 from openslob.core.units import format_duration
-from openslob.kinds.view import Curve, Head, PetalPoint, RecordState, Stack, View, requests_in
+from openslob.kinds.view import CLASS_RATE, Curve, Head, PetalPoint, RecordState, Stack, View, requests_in
 from openslob.live.axes import axes_for
 from openslob.live.screen.canvas import Canvas, Role, Signs, series_role
 from openslob.live.screen.playhead import Playhead
@@ -111,6 +111,11 @@ class PaneContent:
         return sorted({name.split(".")[1] for name in self.names if name.startswith("latency.")})
 
     @cached_property
+    def class_rates(self) -> Mapping[str, str]:
+        """The series of classes of sessions, with the name of each class."""
+        return {name: name.removesuffix(CLASS_RATE) for name in self.view.names if name.endswith(CLASS_RATE)}
+
+    @cached_property
     def events(self) -> Sequence[str]:
         """The events that the engine counts by duration."""
         return self.view.waits_by_duration
@@ -126,6 +131,11 @@ Pane = Callable[[Canvas, PaneContent], None]
 def requests(canvas: Canvas, shown: PaneContent) -> None:
     """Draw what the engine did per second."""
     _lines(canvas, shown, "Per second", {name: FIGURES[name] for name in requests_in(shown.view.names)}, number)
+
+
+def class_rates(canvas: Canvas, shown: PaneContent) -> None:
+    """Draw what each class of sessions did per second."""
+    _lines(canvas, shown, "Operations per second", shown.class_rates, number)
 
 
 def latency(canvas: Canvas, shown: PaneContent) -> None:
@@ -390,7 +400,7 @@ def _nothing(canvas: Canvas, shown: PaneContent, why: str = "") -> None:
 
 
 def _recent_s(name: str) -> float:
-    return _RECENT_LATENCY_S if name.startswith("latency.") else _RECENT_S
+    return _RECENT_LATENCY_S if name.startswith("latency.") or name.endswith(CLASS_RATE) else _RECENT_S
 
 
 def _last(at_s: Sequence[float], values: Sequence[float | None], recent_s: float = _RECENT_S) -> float | None:
@@ -492,7 +502,8 @@ def panes_of(tab: int, shown: PaneContent) -> list[Pane]:
     sweep: list[Pane] = [petals, *ended] if shown.record.head.kind == "sweep" else []
     of_kinds: list[Pane] = [partial(latency_of, kind=kind) for kind in kinds]
     of_engine: list[Pane] = [partial(heat_of, of=event) for event in shown.events[:_MAPS]]
-    overview = (*sweep, requests, latency, waits, cpu, heat)
+    of_classes: list[Pane] = [class_rates] if shown.class_rates else []
+    overview = (*sweep, requests, *of_classes, latency, waits, cpu, heat)
     found: dict[str, list[Pane]] = {
         "Overview": [*overview, device, verdicts, notes],
         "Latency": [*(of_kinds or [latency]), *([heat] if kinds else []), *of_engine],

@@ -20,7 +20,8 @@ from typing import Any, Protocol
 from openslob.analyze.curves.series import PHYSICAL
 from openslob.analyze.heat import Cell
 from openslob.analyze.verdict_registry import gravest, row_of
-from openslob.kinds.view import Curve, HeatMap, PetalPoint, Stack, View
+from openslob.core.session_classes import split_kind
+from openslob.kinds.view import CLASS_RATE, Curve, HeatMap, PetalPoint, Stack, View
 from openslob.live.axes import DONE, axes_for
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
@@ -133,10 +134,15 @@ def pictures_of(view: View, names: FigureNames) -> list[LivePicture]:
     ]
     more = [
         _rates(there, names, "work", "Operations", "per second", _WORK),
+        _rates(there, names, "classes", "Operations by class of sessions", "per second", _of_classes(there)),
         _rates(there, names, "latencies", "Latency of reads and log syncs, mean", "µs", _LATENCIES),
     ]
     maps += [Heat(event, weight, "waits") for event in view.waits_by_duration[: heat.MOST_EVENTS] for weight in _MAPS]
     return [each for each in (*rates, *bands, *maps, Waits(), Cpu(), *more) if each is not None]
+
+
+def _of_classes(there: Sequence[str]) -> Names:
+    return tuple(name for name in there if name.endswith(CLASS_RATE))
 
 
 @cache
@@ -149,7 +155,7 @@ def _of(panel: TimelinePanel) -> Names:
 def _rates(
     there: Sequence[str], names: FigureNames, name: str, title: str, unit: str, wanted: Names
 ) -> RatePanel | None:
-    labels = {each: _DEVICE.get(each) or names.label(each) for each in wanted if each in there}
+    labels = {each: _DEVICE.get(each) or split_kind(each)[0] or names.label(each) for each in wanted if each in there}
     # The device's rate has a name of its own only where the figures have none.
     first = {label: each for each, label in reversed(labels.items())}
     kept = tuple((each, label) for each, label in labels.items() if first[label] == each)

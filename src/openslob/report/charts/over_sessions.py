@@ -1,14 +1,17 @@
-"""Pictures over the session count, a line for each series: latency percentiles and CPU."""
+"""Pictures over the session count, a line for each series: latency percentiles, CPU, and the rates of classes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
+from openslob.analyze.curves.points import CLASS_COUNT
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
+from openslob.core.session_classes import name_kind
 from openslob.report.charts.petals import dots_by_doubt, stretches, verdict_sign
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
@@ -34,6 +37,7 @@ PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p9
 FULL_LINES = 2
 FEW = ("p50_us", "p99_us")
 PANEL_HEIGHT = 260
+_RATE = "ops_per_s"
 NOTES = ("Hollow points: a verdict fails. Bars: 95 % intervals.",)
 
 
@@ -68,9 +72,27 @@ def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
         name="cpu",
         title=f"CPU, and {names.label(per_cpu)}, over {axis_text(points)}",
         description=" ".join(_first_to_last(points, figure, names.label(figure)) for figure in figures),
-        panels=tuple(_panel(rows, figure, names, axis_text(points)) for figure, rows in panels.items()),
+        panels=tuple(_panel(points, rows, figure, names) for figure, rows in panels.items()),
         notes=NOTES,
         table=_table(points, {figure: names.axis(figure) for figure in (used, *figures)}),
+        heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
+    )
+
+
+def class_rates(points: PointSet) -> Picture:
+    """Return what each class of sessions did per second, over the sessions of the class whose number varies."""
+    counts = dict.fromkeys(name for point in points.points for name in point.parameters if name.endswith(CLASS_COUNT))
+    classes = [name.removesuffix(CLASS_COUNT) for name in counts]
+    figures = {name_kind(of_class, _RATE): f"Operations of {of_class}" for of_class in classes}
+    names = FigureNames(instead=figures)
+    panels = {figure: rows for figure in figures if (rows := session_rows(points, figure))}
+    return Picture(
+        name="classes",
+        title=f"Operations per second of each class over {axis_text(points)}",
+        description=" ".join(_first_to_last(points, figure, label) for figure, label in figures.items()),
+        panels=tuple(_panel(points, rows, figure, names) for figure, rows in panels.items()),
+        notes=NOTES,
+        table=_table(points, {figure: names.axis(figure) for figure in figures}),
         heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
     )
 
@@ -88,7 +110,7 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
         for series in points.series
         for stretch, _, point in stretches(series, (figure,))
         for estimate in (point.figure(figure),)
-        if point.step
+        if point.has_place
     ]  # fmt: skip
 
 
@@ -105,9 +127,11 @@ def _percentile_panel(rows: list[Row], along: str) -> Panel:
     return layer_charts(_bars(base), drawn, *_dots(base, shape_by("line", lines), tips), params=picks)
 
 
-def _panel(rows: list[Row], figure: str, names: FigureNames, along: str) -> Panel:
-    lines = list(dict.fromkeys(row["line"] for row in rows))
-    pick = legend_selection("line", f"picked_{figure}")
+def _panel(points: PointSet, rows: list[Row], figure: str, names: FigureNames) -> Panel:
+    """Return the lines of a figure; a line has the same colour in all panels, though it may not be in each."""
+    lines, along = [series.label for series in points.series], axis_text(points)
+    # What selects is named as a variable is.
+    pick = legend_selection("line", re.sub(r"\W", "_", f"picked_{figure}"))
     scale = alt.Scale(domain=[0, 100]) if unit_of(figure) == "%" else _axis_scale(rows)
     y = alt.Y("value:Q", title=names.axis(figure), scale=scale)
     base = _base(rows, along).encode(y=y, color=colour_by("line", lines), **selection_opacity(pick))
@@ -143,7 +167,7 @@ def _axis_scale(rows: Sequence[Row]) -> alt.Scale:
 def _first_to_last(points: PointSet, figure: str, label: str) -> str:
     parts = []
     for series in points.series:
-        known = [point for point in series.points if point.step and point.mean(figure) is not None]
+        known = [point for point in series.points if point.has_place and point.mean(figure) is not None]
         if known:
             first, last = known[0], known[-1]
             course = f"{number(first.mean(figure))} with {first.step:,g} to {number(last.mean(figure))} with"
@@ -156,7 +180,7 @@ def _table(points: PointSet, columns: dict[str, str]) -> TextTable:
         (series.label, f"{point.step:,g}", *(_with_interval(point.figure(name)) for name in columns))
         for series in points.series
         for point in series.points
-        if point.step
+        if point.has_place
     ]
     return TextTable(("line", axis_text(points), *columns.values()), tuple(rows))
 

@@ -95,9 +95,10 @@ def petals(
 
 def _legend(points: PointSet, rows: Sequence[Row]) -> str:
     bars = " Bars: 95 % intervals." if any(row[end] is not None for row in rows for end in ("x_low", "y_low")) else ""
-    numbers = f"Numbers at the points: {axis_text(points)}." if any(row["sessions"] for row in rows) else ""
+    known = [row["sessions"] is not None for row in rows]
+    numbers = f"Numbers at the points: {axis_text(points)}." if any(known) else ""
     unknown = " Points without a number are observations: their sessions are not known."
-    return f"{numbers}{'' if all(row['sessions'] for row in rows) else unknown}{bars}".strip()
+    return f"{numbers}{'' if all(known) else unknown}{bars}".strip()
 
 
 def petal_rows(points: PointSet, throughput: str) -> list[Row]:
@@ -196,7 +197,8 @@ def _row(series: Series, point: Point, order: int, throughput: str, latency: str
         return None
     colour, dash = colour_and_dash(series)
     return {
-        "line": series.label, "colour": colour, "dash": dash, "order": order, "sessions": point.step or None,
+        "line": series.label, "colour": colour, "dash": dash, "order": order,
+        "sessions": point.step if point.has_place else None,
         "x": x.mean, "x_low": x.low, "x_high": x.high, "y": y.mean, "y_low": y.low, "y_high": y.high,
         "runs": len(point.record_ids), "doubt": verdict_sign(point.severity),
         "fails": ", ".join(name.replace("_", " ") for name in point.failed) or "none",
@@ -339,7 +341,7 @@ def _labels(base: alt.Chart, rows: Sequence[Row]) -> alt.Chart:
     """Return the labels of the points; with many lines only those of ends and knees."""
     many = len({row["line"] for row in rows}) > LABELLED_LINES
     shown = base.transform_filter("datum.end || datum.knee") if many else base
-    if not all(row["sessions"] for row in rows):
+    if any(row["sessions"] is None for row in rows):
         shown = shown.transform_filter("isValid(datum.sessions)")
     text: alt.Chart = shown.mark_text(align="left", dx=7, dy=-7, fontSize=11).encode(text=alt.Text("sessions:Q"))
     return text
@@ -405,5 +407,5 @@ def _cells(row: Row) -> tuple[str, ...]:
     halves = [None if row[f"{axis}_high"] is None else row[f"{axis}_high"] - row[axis] for axis in "xy"]
     knee = " (knee)" if row["knee"] else ""
     figures = (number(row["x"]), number(halves[0]), number(row["y"]), number(halves[1]))
-    step = f"{row['sessions']:,g}" if row["sessions"] else MISSING
+    step = MISSING if row["sessions"] is None else f"{row['sessions']:,g}"
     return (row["line"], f"{step}{knee}", str(row["runs"]), *figures, row["fails"])

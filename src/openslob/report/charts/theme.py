@@ -124,10 +124,12 @@ def is_log(scale: alt.Scale) -> bool:
 
 
 def count_axis(counts: Sequence[float], title: str = METRICS["sessions"].label) -> alt.X:
-    """Return a logarithmic x axis of session counts or rates, with a tick at each measured value."""
+    """Return a logarithmic x axis of session counts or rates, with a tick at each measured value, which may be 0."""
     ticks = sorted(set(counts))
     axis = alt.Axis(values=ticks, format="d" if all(tick == int(tick) for tick in ticks) else "~g", grid=True)
     scale = alt.Scale(type="log", base=2, domain=[ticks[0] / 1.15, ticks[-1] * 1.15]) if ticks else alt.Scale()
+    if ticks and not ticks[0]:
+        scale = alt.Scale(type="symlog", constant=1, domain=[0, ticks[-1] * 1.15])
     return alt.X("sessions:Q", title=title, scale=scale, axis=axis)
 
 

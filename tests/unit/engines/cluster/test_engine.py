@@ -16,7 +16,7 @@ from factories.tables import table
 from openslob.analyze.build_record import instance_row
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.measurement import EngineDelta, Instance
+from openslob.core.measurement import Behind, EngineDelta, Instance
 from openslob.core.process_selector import ProcessTree
 from openslob.core.secrets import Address
 from openslob.core.units import NANOS
@@ -27,6 +27,7 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.cluster import engine as cluster_engine
 from openslob.engines.cluster.engine import ClusterEngine
 from openslob.engines.cluster.instances import InstanceThreads
+from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.facts import READ_ONLY_FINDING, DataState, Finding, LoadResult, ServerFacts, ServerLocation
 from openslob.kinds.run.plan import session_plans
 
@@ -49,7 +50,7 @@ class Made:
         self.loaded = DataState(SPEC, True, "now", {1: 100})
         self.data = self.replication = self
         self.address = Address.parse(f"postgresql://{target}/made")
-        self.orders, self.closed = [], 0
+        self.orders, self.numbers, self.places, self.closed = [], [], [], 0
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -82,6 +83,9 @@ class Made:
         self.behind = max(0, self.behind - 1)
         return 1000 - self.behind
 
+    def open_reader(self):
+        return Place(self)
+
     @contextmanager
     def exclusive(self, _):
         self.log.append((self.target, "locked"))
@@ -96,7 +100,8 @@ class Made:
 
     open_waits = open_counters
 
-    def open_session(self, _):
+    def open_session(self, plan):
+        self.numbers.append(plan.number)
         return self
 
     def read(self):
@@ -126,6 +131,22 @@ class Made:
 
     def close(self):
         self.closed += 1
+
+
+class Place:
+    """Reads an instance's place in the log."""
+
+    def __init__(self, made):
+        self.made, self.is_open = made, True
+        made.places.append(self)
+
+    def read(self):
+        if self.made.behind is None:
+            raise SlobError("not allowed")
+        return CopyReading(LogPosition(1000 - self.made.behind))
+
+    def close(self):
+        self.is_open = False
 
 
 def cluster(**more):
@@ -276,6 +297,55 @@ def test_updates_need_every_instance_to_take_writes():
     assert "no instance" in finding.why
 
 
+def test_classes_work_on_the_instances_of_their_role():
+    text = "readers:sessions=5,instance_role=read-only;writers:sessions=2,update_pct=100,instance_role=read-write"
+    load = Workload(schemas=1, classes=text)
+    made = cluster()
+    engine = ClusterEngine(made)
+    found = list(engine.findings(load))
+    assert not any(finding.blocking for finding in found)
+    shares = [finding.why for finding in found if finding.name == "sessions"]
+    assert shares == ["one: 2 sessions", "two: 3 sessions", "three: 2 sessions"]
+    for plan in session_plans(load, 8192, "tag", instances=engine.facts().instances):
+        engine.open_session(plan)
+    assert [each.numbers for each in made] == [[5, 6], [0, 2, 4], [1, 3]]
+    # Those who update anywhere come to a copy, too.
+    (refused,) = (
+        each for each in engine.findings(Workload(classes=text.replace("read-write", "any"))) if each.blocking
+    )
+    assert refused.why == "UPDATE_PCT is above 0 in a class and two, three takes reads only"
+
+
+def test_an_instance_that_no_class_works_on_is_checked_for_a_session_that_reads():
+    load = Workload(schemas=1, classes="writers:sessions=2,update_pct=100,instance_role=read-write")
+    found = [finding.why for finding in ClusterEngine(cluster()).findings(load) if finding.name == "sessions"]
+    assert found == ["one: 2 sessions", "two: 1 sessions", "three: 1 sessions"]
+
+
+def test_the_places_of_copies_in_the_log_are_among_the_counters():
+    made = cluster()
+    made[2].behind = 60
+    counters = ClusterEngine(made).open_counters()
+    values = counters.read().values
+    assert [values[f"{number}.log_place"] for number in range(3)] == [1000, 1000, 940]
+    counters.close()
+    assert [[place.is_open for place in each.places] for each in made] == [[False]] * 3
+
+
+def test_places_that_are_not_told_are_not_read():
+    hidden = cluster()
+    hidden[1].behind = None
+    writers = [Made("one"), Made("two")]
+    for instances in (hidden, writers):
+        counters = ClusterEngine(instances).open_counters()
+        assert not [name for name in counters.read().values if "log_place" in name]
+        assert not any(place.is_open for each in instances for place in each.places)
+    # Of the whole server, what reads them would be counted as work of others.
+    watched = cluster()
+    ClusterEngine(watched).open_counters(SamplingScope.SERVER).close()
+    assert [each.places for each in watched] == [[], [], []]
+
+
 def test_findings_are_each_instance_s_with_its_share_of_the_sessions():
     found = list(ClusterEngine(cluster()).findings(Workload(schemas=1, sessions=4)))
     assert not any(finding.blocking for finding in found)
@@ -365,6 +435,9 @@ def test_instance_rows_are_made_of_its_own_sessions():
     assert (row.ops, row.rows_read) == (sum(s.counts.ops for s in own), sum(s.counts.rows_read for s in own))
     other = instance_row(made, Instance("a", False, (0,), 0, counted(read_requests=7.0, log_bytes=None)))
     assert (other.role, other.sessions, other.read_requests, other.log_bytes) == ("read-write", 1, 7, None)
+    assert (other.behind_bytes, other.most_behind_bytes, other.behind_s) == (None, None, None)
+    late = instance_row(made, Instance("b", True, numbers, 0, counted(), Behind(5.0, 20.0, 2.0)))
+    assert (late.behind_bytes, late.most_behind_bytes, late.behind_s) == (5, 20, 2)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from openslob.core.process_selector import ProcessTree
 from openslob.core.units import GIB, MIB, NANOS
 from openslob.core.workload import Mode, Workload
 from openslob.engines.base import CounterReading
-from openslob.engines.facts import Finding, ServerFacts, ServerLocation
+from openslob.engines.facts import Finding, InstanceFacts, ServerFacts, ServerLocation
 from openslob.engines.flavour import Identity
 from openslob.engines.postgresql.counters import PostgresCounters
 from openslob.engines.postgresql.delta import to_delta
-from openslob.kinds.run.preflight import Preflight, host_memory, purpose_findings, purposes
+from openslob.kinds.run.preflight import Preflight, host_memory, purpose_findings, purposes, role_findings
 
 CACHE = 100 * MIB
 
@@ -256,3 +256,14 @@ def test_late_counts_are_unknown_in_a_short_window_and_rows_always():
     assert (long.read_requests, long.commits, long.rows_read, long.rows_updated) == (100, 3, None, None)
     assert "up to a second late" in long.unknown["rows_read"]
     assert (prompt.read_requests, prompt.rows_read) == (100, 800)
+
+
+def test_a_role_that_no_instance_has_is_refused():
+    both = [InstanceFacts("main", False), InstanceFacts("copy", True)]
+    load = Workload(classes="a:sessions=1,instance_role=read-only;b:sessions=1,instance_role=read-write;c:sessions=1")
+    assert list(role_findings(load, both)) == []
+    assert list(role_findings(Workload(), [])) == []
+    assert [(each.why.split(",")[0], each.blocking) for each in role_findings(load, both[:1])] == [
+        ("INSTANCE_ROLE is read-only", True)
+    ]
+    assert len(list(role_findings(load, []))) == 2

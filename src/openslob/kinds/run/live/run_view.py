@@ -20,13 +20,14 @@ from openslob.analyze.timeline import MIN_PART_S
 from openslob.core.histogram import BUCKETS, PERCENTILES, lower_edge_us
 from openslob.core.measurement import CPU_EVENT
 from openslob.core.method import OpKind
+from openslob.core.session_classes import split_kind
 from openslob.core.units import NANOS
 from openslob.kinds.run.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawable, Track, tracks
 from openslob.kinds.run.live.last_interval import figures_of
 from openslob.kinds.run.live.memo import Memo
 from openslob.kinds.run.live.so_far import slow_so_far, slow_text, verdicts_so_far
 from openslob.kinds.run.live.state import RunState
-from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
+from openslob.kinds.view import CLASS_RATE, Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
 from openslob.metrics.waits import CPU_ROW
 from openslob.record.model import Figure, RecordKind, RunRecord, Verdict
 from openslob.record.raw_csv import Event
@@ -230,7 +231,8 @@ class RunView:
             for kind in self._latencies(what)
             for each in (*PERCENTILES, MAX)
         ]
-        return [*drawn, *timed]
+        classes = dict.fromkeys(split_kind(kind)[0] for kind in self._state.tables.class_latency)
+        return [*drawn, *(f"{of_class}{CLASS_RATE}" for of_class in classes), *timed]
 
     def _find_drawable(self, name: str) -> Drawable:
         if name == "db_cpu_per_s" and self._state.tables.host.value(SERVER_CPU) is None:
@@ -263,6 +265,9 @@ class RunView:
         """Return one figure over time; KeyError when there is none of this name."""
         if name.split(".", maxsplit=1)[0] in _LATENCY:
             return self._latency_series(name, begin_s, end_s, most)
+        if name.endswith(CLASS_RATE):
+            steps = self._steps(begin_s, end_s, most, self._state.tables.slice_s)
+            return self._keep(steps.part_s, lambda: self._class_rate(name, steps), name, begin_s, end_s, most)
         drawn = self._find_drawable(name)
         steps = self._steps(begin_s, end_s, most, self._usual(drawn.source))
         return self._keep(steps.part_s, lambda: self._drawn_series(name, drawn, steps), name, begin_s, end_s, most)
@@ -282,6 +287,20 @@ class RunView:
             _to_list(found.high),
             steps.length_s,
         )
+
+    def _class_rate(self, name: str, steps: Steps) -> Curve:
+        """Return the operations per second of a class, up to the last second whose latencies were written."""
+        timed = self._state.tables.class_latency
+        own = [each for kind, each in timed.items() if split_kind(kind)[0] == name.removesuffix(CLASS_RATE)]
+        if not own:
+            raise KeyError(name)
+        begins = [float(at_s[-1]) for each in timed.values() if len(at_s := each.percentile(MAX)[0])]
+        until_s = floor(min(max(begins, default=0.0) + self._state.tables.unit_s, self._complete_s, self._at_s))
+        done = np.sum([each.counts(steps, until_s).sum(axis=1) for each in own], axis=0)
+        lengths = np.diff(np.minimum(steps.edges_s, until_s))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rates = _to_list(np.where(lengths > 0, done / lengths, np.nan))
+        return Curve(name, "1/s", steps.at_s, rates, rates, rates, steps.length_s)
 
     def _latency_series(self, name: str, begin_s: float | None, end_s: float | None, most: int) -> Curve:
         what, kind, figure = name.split(".")
