@@ -614,7 +614,7 @@ class Workload(BaseModel):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_record(self) -> dict[str, Any]:
-        """Return plain values for the record; what only some loads have is not in it unless there is something to say."""
+        """Return plain values for the record; what only some loads have is in it where it says something."""
         unsaid = {name: not getattr(self, name) for name in (CLASSES, RATE_SCHEDULE)}
         unsaid[ROLE] = self.instance_role is InstanceRole.ANY
         return self.model_dump(mode="json", exclude={name for name, is_so in unsaid.items() if is_so})
