@@ -11,8 +11,7 @@ from openslob.analyze.latencies import Latencies, percentiles, percentiles_of
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.tables import Array
 from openslob.core.histogram import BUCKETS
-from openslob.core.measurement import Stage
-from openslob.core.rate_schedule import RateStage
+from openslob.core.rate_schedule import RateStage, Stage
 from openslob.core.workload import Workload
 
 # A response time is back when it stays within this many times the level for so many steps, whatever happens later.

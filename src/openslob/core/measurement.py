@@ -14,6 +14,7 @@ from enum import StrEnum
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram, Slow
 from openslob.core.method import OpKind
+from openslob.core.rate_schedule import Stage
 from openslob.core.workload import LoadPart, Workload
 
 # The key in ``unknown`` of the reason for all numbers that have no reason of their own.
@@ -310,27 +311,6 @@ class ClassTimes:
 
     latency: Mapping[OpKind, Histogram] = field(default_factory=dict)
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A stage of a rate that changes, in seconds of the load; rates are operations per second of all sessions.
-
-    ``first_per_s`` was asked at its begin and ``last_per_s`` at its end, ``ops_per_s`` were done, whenever they came
-    due. ``response_p50_us`` and ``response_p99_us`` are of what ended in it; None where too few did. ``recovery_s`` is
-    how long the load took to recover from the change at its begin. It is None where there was no change at once, as
-    before a ramp; where the load did not recover in the stage, or that is not known, ``why`` says so.
-    """
-
-    begin_s: float
-    end_s: float
-    first_per_s: float
-    last_per_s: float
-    ops_per_s: float
-    response_p50_us: float | None
-    response_p99_us: float | None
-    recovery_s: float | None
-    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,27 @@ class RateSteps:
         return self.begins_ns[number] + round((ops - self._due[number]) / self.rates[number] * NANOS)
 
 
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a rate that changes, in seconds of the load; rates are operations per second of all sessions.
+
+    ``first_per_s`` was asked at its begin and ``last_per_s`` at its end, ``ops_per_s`` were done, whenever they came
+    due. ``response_p50_us`` and ``response_p99_us`` are of what ended in it; None where too few did. ``recovery_s`` is
+    how long the load took to recover from the change at its begin. It is None where there was no change at once, as
+    before a ramp; where the load did not recover in the stage, or that is not known, ``why`` says so.
+    """
+
+    begin_s: float
+    end_s: float
+    first_per_s: float
+    last_per_s: float
+    ops_per_s: float
+    response_p50_us: float | None
+    response_p99_us: float | None
+    recovery_s: float | None
+    why: str = ""
+
+
 @lru_cache(maxsize=32)
 def steps_of(schedule: RateSchedule, step_s: float) -> RateSteps:
     """Return a schedule as steps, of which those of ramps are about so many seconds long."""

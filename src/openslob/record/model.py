@@ -235,7 +235,7 @@ class ClassRow(RecordModel):
 
 
 class StageRow(RecordModel):
-    """One stage of a rate that changes: the fields of `core.measurement.Stage`."""
+    """One stage of a rate that changes: the fields of `core.rate_schedule.Stage`."""
 
     begin_s: float
     end_s: float

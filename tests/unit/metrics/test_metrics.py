@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from factories import measurements
 from factories.tables import table
-from openslob.core.measurement import EngineDelta, HostDelta, Stage
+from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.method import OpKind
+from openslob.core.rate_schedule import Stage
 from openslob.metrics import CHANGING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
 from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
