@@ -64,7 +64,7 @@ def type_of(parameter: Parameter) -> str:
         return "bool" if parameter.is_switch else "str | Mapping[str, Mapping[str, object]]"
     if isinstance(field.default, Extent):
         return "int | str"
-    if isinstance(field.default, Access):
+    if isinstance(field.default, Access) or parameter.name in ("price", "rate_schedule"):
         return "str"
     if parameter.is_duration:
         return "float | str"

@@ -45,7 +45,10 @@ class Paced:
 
     def until(self, ms, max_ops=0):
         """The next slice, which ends so long after the begin."""
-        order = SliceRequest(self.ops, self.begin_ns, self.begin_ns + ms * MS, max_ops, self.due_ns)
+        return self.order(SliceRequest(self.ops, self.begin_ns, self.begin_ns + ms * MS, max_ops, self.due_ns))
+
+    def order(self, order):
+        """A slice by this order."""
         result = self._session.run_slice(order)
         self.ops += result.counts.ops
         self.due_ns = result.due_ns
@@ -199,6 +202,21 @@ def test_an_operation_limit_ends_a_slice(paced):
     session = paced(200)
     assert session.until(2000, max_ops=7).counts.ops == 7
     assert session.due_ns == pytest.approx(session.begin_ns + 7 * session.interval_ns, abs=5000)
+
+
+def test_a_slice_has_its_own_interval_and_ends_before_an_operation_at_another_rate(paced):
+    """100 ms at 1,000 a second, however late the session is for them: then another rate may be asked."""
+    session = paced(100)
+    time.sleep(0.3)
+    first_due_ns = session.due_ns
+    end_ns = session.begin_ns + LONG_MS * MS
+    result = session.order(SliceRequest(0, session.begin_ns, end_ns, 0, first_due_ns, 1000.0, 100_000.0))
+    assert result.counts.ops == 100
+    assert result.due_ns == pytest.approx(first_due_ns + 100 * MS, abs=5000)
+    assert result.end_ns < end_ns
+    rest = session.order(SliceRequest(100, session.begin_ns, end_ns, 5, result.due_ns, 20_000.0, 1e9))
+    assert rest.counts.ops == 5
+    assert rest.due_ns == pytest.approx(result.due_ns + 100 * MS, abs=5000)
 
 
 def test_intervals_of_a_poisson_process_have_the_mean_and_the_variance_of_one(paced):

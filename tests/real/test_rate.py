@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from factories.running import FULL_SPEED, Target, load, measured, rows_of, stopped, too_busy, total, verdicts_of
+from factories.running import FULL_SPEED, Target, load, measured, rows_of, slob, stopped, too_busy, total, verdicts_of
 from openslob.analyze.verdicts.course import STALL_MEDIANS
 from openslob.report.text import render
 
@@ -118,3 +118,29 @@ def test_independent_users_come_by_chance_and_are_served(engine, tmp_path):
     ).record
     if kept(record):
         assert figure(record, "ops_total") == pytest.approx(600, abs=6 * 600**0.5)
+
+
+def test_a_rate_that_changes_is_kept_in_each_of_its_stages(engine, tmp_path):
+    """Every record of such a run can be made again of its raw files."""
+    schedule = "0s:100,6s:300,12s:300-100,18s:100"
+    finished = measured(
+        engine, tmp_path, **FULL_SPEED, rate_schedule=schedule, sessions=3, work_unit=4, update_pct=20, run_time=24
+    )
+    record = finished.record
+    assert [(row.begin_s, row.first_per_s, row.last_per_s) for row in record.stages] == [
+        (0, 100, 100), (6, 300, 300), (12, 300, 100), (18, 100, 100),
+    ]  # fmt: skip
+    assert figure(record, "target_ops_per_s") == pytest.approx((600 + 1800 + 1200 + 600) / 24, rel=0.01)
+    if kept(record):
+        assert figure(record, "ops_total") == pytest.approx(4200, rel=0.01)
+        late = [row for row in record.stages if row.response_p99_us is None or row.response_p99_us > 200_000]
+        if not late:
+            assert [row.ops_per_s for row in record.stages] == pytest.approx([100, 300, 200, 100], rel=0.1)
+    assert [row.recovery_s is not None or bool(row.why) for row in record.stages] == [False, True, False, False]
+    assert verdicts_of(record)["steady"].verdict == "unknown"
+    assert record.episodes is None
+    done = slob("verify", finished.folder, "--json")
+    assert done.returncode == 0, done.stdout
+    assert "12 to 18 s" in render(record)
+    rows = slob("export", finished.folder, "--per", "stage").stdout.splitlines()
+    assert [row.split(",")[2:4] for row in rows[:2]] == [["stage", "begin_s"], ["1", "0.0"]]

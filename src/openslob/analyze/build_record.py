@@ -36,6 +36,7 @@ from openslob.record.model import (
     InstanceRow,
     RecordKind,
     RunRecord,
+    StageRow,
     Status,
     WindowRecord,
     value_of,
@@ -62,8 +63,10 @@ def build_record(
 ) -> RunRecord:
     """Return the record of a run, or of a load that is not ours: its identity as given, and all that follows from it.
 
-    ``trace`` is the course of the load, if it is known.
+    ``trace`` is the course of the load, if it is known. One of a rate that changes has no level: slower stages are no
+    stretches in which the load was slow.
     """
+    trace = None if isinstance(measured, Measurement) and measured.workload.rate_schedule else trace
     if trace is not None:
         measured = replace(measured, caps=search(trace), unevenness=unevenness_of(trace))
     return RunRecord(
@@ -102,6 +105,7 @@ def _of_own_load(measurement: Measurement) -> dict[str, Any]:
         "response": latency(measurement.response),
         "instances": tuple(instance_row(measurement, instance) for instance in measurement.instances),
         "classes": tuple(class_rows(measurement)),
+        "stages": tuple(StageRow(**asdict(stage)) for stage in measurement.stages),
         "verdicts": judge(measurement),
     }
 

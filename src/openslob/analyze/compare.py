@@ -48,8 +48,8 @@ LATENCY_FIGURES = tuple(
 )
 FIGURES = (*(name for name in METRICS if name not in _NO_RESULTS), *LATENCY_FIGURES)
 
-# The only metric that a class of sessions has, beside its latencies.
-RATE_OF_CLASS = "ops_per_s"
+# The only metrics that a class of sessions, or a stage of a rate that changes, has beside its latencies.
+OF_CLASS = frozenset({"ops_per_s", "recovery_s", "response_p50_us", "response_p99_us"})
 
 _PLANS = "engine.plans."
 # Facts of the engine that come from the load of a run.
@@ -198,7 +198,7 @@ def is_figure(name: str) -> bool:
     A class of sessions has latencies and a rate: ``readers/select_p99_us``, ``readers/ops_per_s``.
     """
     of_class, base = split_kind(name)
-    is_known = base == RATE_OF_CLASS if of_class else base in FIGURES
+    is_known = base in (OF_CLASS if of_class else FIGURES)
     return is_known or bool(_LATENCY.fullmatch(base))
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from openslob.core.access import AccessKind
-from openslob.core.workload import CLASSES, Loop, Workload
-from openslob.metrics import CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
+from openslob.core.workload import CLASSES, RATE_SCHEDULE, Loop, Workload
+from openslob.metrics import CHANGING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
 
 # The parameter of an observation that says what was observed.
@@ -49,7 +49,7 @@ def is_paced(record: RunRecord) -> bool:
     """Return whether the run, or a class of its sessions, was asked for a rate."""
     if record.spec.get(CLASSES):
         return Workload.model_validate(record.spec).is_paced
-    return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops"))
+    return any(record.spec.get(name) is not None for name in ("target_ops", "target_iops", RATE_SCHEDULE))
 
 
 def mix_in_words(spec: Mapping[str, Any]) -> str:
@@ -111,7 +111,8 @@ def _run_in_words(record: RunRecord) -> str:
 
 def _run_figures(record: RunRecord) -> list[str]:
     paced = OBSERVED if is_paced(record) else OBSERVED | PACED
-    return _without(paced if record.spec.get("connect_every") else paced | CONNECTING, record)
+    left_out = paced if record.spec.get(RATE_SCHEDULE) else paced | CHANGING
+    return _without(left_out if record.spec.get("connect_every") else left_out | CONNECTING, record)
 
 
 def _observation_in_words(record: RunRecord) -> str:

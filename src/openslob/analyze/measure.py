@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from openslob.analyze.latencies import MIDDLES_US, Latencies
+from openslob.analyze.rate_stages import stages_of
 from openslob.analyze.run_tables import SAMPLES, RunTables
 from openslob.analyze.session_sums import AMOUNTS, BUSY_US, SessionSums
 from openslob.analyze.tables import Array, Intervals, Seconds
@@ -170,6 +171,7 @@ def measure(
         latency=_histograms(tables.latency, LATENCY, totals, record.latency, at_s),
         response=_histograms(tables.response, RESPONSE, totals, record.response, at_s),
         classes={part.name: _class_times(part.name, tables, totals, at_s) for part in load.parts if part.name},
+        stages=() if until else stages_of(load, tables, window.load_seconds),
         timeline=tuple(_timeline(tables, known, work_ends, load, _MOST_SO_FAR if until else _MOST_POINTS)),
         **facts,
     )

@@ -133,6 +133,11 @@ class Parameters(TypedDict, total=False):
     target_iops: float
     """The rate in block visits instead of operations per second. Allowed: a number from 0.001 to 1000000000."""
 
+    rate_schedule: str
+    """Operations per second that change: BEGIN:RATE of each stage, and BEGIN:FROM-TO of a ramp. Allowed: BEGIN:RATE of
+    each stage, such as 0s:1000,60s:5000; a ramp to the next stage is 60s:1000-5000.
+    """
+
     pacing: Literal["uniform", "poisson"]
     """Due times at a given rate. uniform: at even intervals; poisson: random, as of independent users. Allowed: uniform
     or poisson. Default: uniform.
@@ -173,7 +178,7 @@ class Parameters(TypedDict, total=False):
     statspack. Default: none.
     """
 
-    price: Literal["AMOUNT/month"]
+    price: str
     """What the server costs; figures of cost are known only with it. Allowed: an amount above 0, with or without a
     currency, /hour, /month or /year, such as 123.45 EUR/month.
     """
@@ -303,6 +308,11 @@ class SweptParameters(TypedDict, total=False):
     target_iops: float | Sequence[float]
     """The rate in block visits instead of operations per second. Allowed: a number from 0.001 to 1000000000."""
 
+    rate_schedule: str | Sequence[str]
+    """Operations per second that change: BEGIN:RATE of each stage, and BEGIN:FROM-TO of a ramp. Allowed: BEGIN:RATE of
+    each stage, such as 0s:1000,60s:5000; a ramp to the next stage is 60s:1000-5000.
+    """
+
     pacing: Literal["uniform", "poisson"] | Sequence[Literal["uniform", "poisson"]]
     """Due times at a given rate. uniform: at even intervals; poisson: random, as of independent users. Allowed: uniform
     or poisson. Default: uniform.
@@ -343,7 +353,7 @@ class SweptParameters(TypedDict, total=False):
     statspack. Default: none.
     """
 
-    price: Literal["AMOUNT/month"] | Sequence[Literal["AMOUNT/month"]]
+    price: str | Sequence[str]
     """What the server costs; figures of cost are known only with it. Allowed: an amount above 0, with or without a
     currency, /hour, /month or /year, such as 123.45 EUR/month.
     """

@@ -48,6 +48,7 @@ class Per(StrEnum):
     POINT = "point"
     RUN = "run"
     CLASS = "class"
+    STAGE = "stage"
     RATIO = "ratio"
 
 
@@ -64,7 +65,7 @@ PER = Annotated[
     Per | None,
     typer.Option(
         show_default="ratio for labs, else point",
-        help="What a row describes: a point (all its repeats), a run, a class of its sessions, or a ratio of a lab.",
+        help="What a row describes: a point (all its repeats), a run, a class or stage of it, or a ratio of a lab.",
     ),
 ]
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="The same as --format json.")]
@@ -158,6 +159,12 @@ def _render(found: Runs, form: ExportFormat, per: Per) -> str | bytes:
         if not (of_classes := tidy.class_rows(found.runs)):
             raise UsageError("none of these records has classes of sessions", "slob run --class NAME:sessions=N,…")
         return _table(of_classes, form)
+    if per is Per.STAGE:
+        if not (of_stages := tidy.stage_rows(found.runs)):
+            raise UsageError(
+                "none of these records has a rate that changes", "slob run --rate-schedule 0s:1000,60s:5000"
+            )
+        return _table(of_stages, form)
     match form:
         case ExportFormat.XLSX:
             # Takes a moment to import, and only this format needs it.

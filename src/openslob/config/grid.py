@@ -14,7 +14,7 @@ from openslob.config.resolve import resolve
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.toml import parse_toml
-from openslob.core.workload import CLASSES, Workload
+from openslob.core.workload import CLASSES, RATE_SCHEDULE, Workload
 from openslob.metrics import METRICS
 
 Texts = Mapping[str, Sequence[str]]
@@ -58,8 +58,8 @@ class SweepFile:
 
 
 def split(text: str, name: str = "") -> list[str]:
-    """Return the values in the text of a flag; that of classes, which has commas of its own, is one."""
-    return [text] if name == CLASSES else [part.strip() for part in text.split(",")]
+    """Return the values in the text of a flag; one that has commas of its own, as of classes, is one."""
+    return [text] if name in (CLASSES, RATE_SCHEDULE) else [part.strip() for part in text.split(",")]
 
 
 def resolve_grid(

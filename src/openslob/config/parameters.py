@@ -12,6 +12,7 @@ from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from openslob.core.access import LARGEST_EXPONENT, Access
+from openslob.core.rate_schedule import RateSchedule
 from openslob.core.session_classes import join_classes, parse_classes
 from openslob.core.units import Extent, Price
 from openslob.core.workload import LARGEST_BLOCKS, LARGEST_BYTES, SMALLEST_BYTES, Workload
@@ -134,7 +135,16 @@ _IN_WORDS: Mapping[type, str] = {
     bool: "TRUE or FALSE",
     Price: "an amount above 0, with or without a currency, /hour, /month or /year, such as 123.45 EUR/month",
     Access: f"uniform, hotspot, or zipf: with an exponent from 0.001 to {LARGEST_EXPONENT}, such as zipf:0.99",
+    RateSchedule: "BEGIN:RATE of each stage, such as 0s:1000,60s:5000; a ramp to the next stage is 60s:1000-5000",
     str: "a name with its parameters, such as readers:sessions=16,update_pct=0; several are divided by semicolons",
+}
+
+_PLACEHOLDERS: Mapping[type, str] = {
+    Extent: "BLOCKS|SIZE",
+    Price: "AMOUNT/month",
+    Access: "uniform|zipf:0.99|hotspot",
+    RateSchedule: "BEGIN:RATE,…",
+    str: "NAME:PARAMETER=VALUE,…",
 }
 
 
@@ -155,14 +165,8 @@ def _describe_allowed(field: FieldInfo) -> str:
 
 def _placeholder(field: FieldInfo) -> str:
     kind = _kind(field)
-    if kind is Extent:
-        return "BLOCKS|SIZE"
-    if kind is Price:
-        return "AMOUNT/month"
-    if kind is Access:
-        return "uniform|zipf:0.99|hotspot"
-    if kind is str:
-        return "NAME:PARAMETER=VALUE,…"
+    if kind in _PLACEHOLDERS:
+        return _PLACEHOLDERS[kind]
     if kind is bool or _choices(kind):
         return "|".join(_choices(kind)) or "TRUE|FALSE"
     return "..".join(map(str, _range(field)))

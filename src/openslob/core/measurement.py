@@ -14,6 +14,7 @@ from enum import StrEnum
 from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram, Slow
 from openslob.core.method import OpKind
+from openslob.core.rate_schedule import Stage
 from openslob.core.workload import LoadPart, Workload
 
 # The key in ``unknown`` of the reason for all numbers that have no reason of their own.
@@ -704,7 +705,7 @@ class Measurement(Observed):
     ``drivers`` those that ran the sessions, if this process did not. ``ceiling`` is the rate of storage alone, if
     given; ``other_storage`` is the reason if that was made on other storage. ``unfinished_s`` has how long each
     operation had run at least that was cancelled at the end. ``server_report`` is the server's own, if it can be read.
-    ``classes`` are the times of each class of sessions, by its name.
+    ``classes`` are the times of each class of sessions, by its name, ``stages`` those of a rate that changes.
     ``connects`` is how long it took sessions to connect in the window, if they did so again and again.
     """
 
@@ -725,6 +726,7 @@ class Measurement(Observed):
     slowest: Mapping[OpKind, Sequence[Slow]] = field(default_factory=dict)
     drivers: Sequence[DriverUse] = ()
     classes: Mapping[str, ClassTimes] = field(default_factory=dict)
+    stages: Sequence[Stage] = ()
     connects: Histogram = field(default_factory=Histogram)
 
     @property

@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from openslob.core.access import Access, AccessKind, KeyLaw
 from openslob.core.errors import UsageError
+from openslob.core.rate_schedule import RateSchedule, RateSteps, steps_of
 from openslob.core.session_classes import join_classes, parse_classes
 from openslob.core.units import KIB, MIB, Extent, Price, parse_duration
 
@@ -137,15 +138,23 @@ def _access(value: object) -> object:
     return Access.parse(value) if isinstance(value, str) else value
 
 
+def _rate_schedule(value: object) -> object:
+    return RateSchedule.parse(value) if isinstance(value, str) else value
+
+
 # The only parameter that is of a target, and not of a load.
 PRICE = "price"
 # The only parameter that is several: what a class may have is in these groups, but for what holds for a whole server.
 CLASSES, ROLE = "classes", "instance_role"
+RATE_SCHEDULE = "rate_schedule"
 _GROUPS_OF_CLASSES = frozenset({"operations", "contention", "think time", "pacing"})
-_OF_ALL = frozenset({"commit_mode"})
+_OF_ALL = frozenset({"commit_mode", RATE_SCHEDULE})
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
 DurationField = Annotated[float, BeforeValidator(_seconds)]
 AccessField = Annotated[Access, BeforeValidator(_access), PlainSerializer(str)]
+RateScheduleField = Annotated[
+    RateSchedule | None, BeforeValidator(_rate_schedule), PlainSerializer(lambda given: given and str(given))
+]
 PriceField = Annotated[Price | None, BeforeValidator(_price), PlainSerializer(lambda price: price and str(price))]
 
 
@@ -342,6 +351,11 @@ class Workload(BaseModel):
         default=None, ge=0.001, le=10**9, description="The rate in block visits instead of operations per second.",
         json_schema_extra={"slob": "TARGET_IOPS", "unit": "blocks/s", "group": "pacing"},
     )  # fmt: skip
+    rate_schedule: RateScheduleField = Field(
+        default=None,
+        description="Operations per second that change: BEGIN:RATE of each stage, and BEGIN:FROM-TO of a ramp.",
+        json_schema_extra={"slob": "RATE_SCHEDULE", "unit": "", "group": "pacing"},
+    )
     pacing: Pacing = Field(
         default=Pacing.UNIFORM,
         description="Due times at a given rate. uniform: at even intervals; poisson: random, as of independent users.",
@@ -425,11 +439,20 @@ class Workload(BaseModel):
             )
         if self.compressible and not self.obfuscate_columns:
             raise ValueError("COMPRESSIBLE is a share of incompressible text, which OBFUSCATE_COLUMNS asks for")
-        if self.target_ops and self.target_iops:
-            raise ValueError("TARGET_OPS and TARGET_IOPS are both given: give only one rate")
+        self._require_one_rate()
         if self.classes:
             self._require_fit_for_classes()
         return self
+
+    def _require_one_rate(self) -> None:
+        """Raise ValueError for several rates, and for a stage of one that changes that would not begin."""
+        given = [name for name in ("TARGET_OPS", "TARGET_IOPS", "RATE_SCHEDULE") if getattr(self, name.lower())]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given[:2])} are both given: give only one rate")
+        if self.rate_schedule and (last := self.rate_schedule.stages[-1].begin_s) >= self.run_time:
+            raise ValueError(
+                f"RATE_SCHEDULE has a stage from {last:g} s on, and RUN_TIME={self.run_time:g} is too short"
+            )
 
     @model_validator(mode="after")
     def _client_loop_consistent(self) -> Self:
@@ -452,6 +475,8 @@ class Workload(BaseModel):
         """Raise ValueError if a class can't be, or if anything else is for loads without classes only."""
         if self.target_ops or self.target_iops:
             raise ValueError("TARGET_OPS and TARGET_IOPS are of all sessions: with CLASSES each class has its own rate")
+        if self.rate_schedule:
+            raise ValueError("RATE_SCHEDULE is of all sessions, and no rate of CLASSES: use only one of them")
         if self.block_path is BlockPath.LOCAL:
             raise ValueError("BLOCK_PATH=local has no CLASSES: use only one of them")
         _parts_of(self)
@@ -534,14 +559,24 @@ class Workload(BaseModel):
     @property
     def is_paced(self) -> bool:
         """Whether a rate is given, at least to one class, so that operations have due times."""
-        given = (each for part in self.parts for each in (part.workload.target_ops, part.workload.target_iops))
-        return any(each is not None for each in given)
+        loads = (part.workload for part in self.parts)
+        return any(
+            rate is not None for load in loads for rate in (load.target_ops, load.target_iops, load.rate_schedule)
+        )
+
+    @property
+    def rate_steps(self) -> RateSteps | None:
+        """The steps of a rate that changes: of ramps, as long as a slice; None for a rate that does not."""
+        return steps_of(self.rate_schedule, slice_seconds(self.total_sessions)) if self.rate_schedule else None
 
     def ops_per_s_wanted(self, block_size: int) -> float | None:
         """Return the given rate in operations per second over all sessions that have one; None when none has.
 
-        A rate of block visits is divided by the mean number of blocks that an operation of the mix visits.
+        A rate of block visits is divided by the mean number of blocks that an operation of the mix visits. Of a rate
+        that changes it is the highest one.
         """
+        if self.rate_schedule:
+            return max(max(stage.first, stage.last) for stage in self.rate_schedule.stages)
         if self.classes:
             rates = [part.workload.ops_per_s_wanted(block_size) for part in self.parts]
             known = [rate for rate in rates if rate is not None]
@@ -579,8 +614,9 @@ class Workload(BaseModel):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_record(self) -> dict[str, Any]:
-        """Return plain values for the record; it has neither classes nor their place where there is nothing to say."""
-        unsaid = {CLASSES: not self.classes, ROLE: self.instance_role is InstanceRole.ANY}
+        """Return plain values for the record; what only some loads have is in it where it says something."""
+        unsaid = {name: not getattr(self, name) for name in (CLASSES, RATE_SCHEDULE)}
+        unsaid[ROLE] = self.instance_role is InstanceRole.ANY
         return self.model_dump(mode="json", exclude={name for name, is_so in unsaid.items() if is_so})
 
 

@@ -39,6 +39,10 @@ class SamplingScope(StrEnum):
     SERVER = "server"
 
 
+# 127 years: longer than any run.
+ENDLESS_US = 4e15
+
+
 @dataclass(frozen=True)
 class SessionPlan:
     """One session's part of a workload, resolved: ``number`` from 0, ``schema`` from 1, ranges in keys.
@@ -80,7 +84,9 @@ class SliceRequest:
     """The order for one slice: when it may begin and must end, by the server's clock in ns since the epoch.
 
     ``first_op`` is the number of the session's next operation; ``max_ops`` ends the slice early, 0 for no limit.
-    ``due_ns`` is when that operation is due; None when the session is not paced.
+    ``due_ns`` is when that operation is due; None when the session is not paced. ``interval_us`` is the mean time
+    between due times in this slice; None: that of the session's plan. The slice ends before the first operation that is
+    due ``due_for_us`` after ``due_ns``, or later.
     """
 
     first_op: int
@@ -88,6 +94,8 @@ class SliceRequest:
     until_ns: int
     max_ops: int
     due_ns: int | None = None
+    interval_us: float | None = None
+    due_for_us: float = ENDLESS_US
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,11 @@ class _Slice:
         """When the next operation is due; in the past where none has a due time."""
         return (self.order.due_ns or 0) - self.offset_ns + self.since_due_us * _US
 
+    @property
+    def is_at_rate(self) -> bool:
+        """Whether the next operation is due at the rate of this slice."""
+        return self.since_due_us < self.order.due_for_us
+
     def result(self, conflicts: int, paced: bool) -> SliceResult:
         """Return it as the work loop's result."""
         numbers = {
@@ -211,7 +216,7 @@ class ClientLoop:
         """Run one slice. SlobError after `end`."""
         conflicts, last_op = self._statements.conflicts, order.first_op + (order.max_ops or NO_LIMIT)
         work = self._start(order)
-        while work.now_ns < work.until_ns and work.op < last_op and self._await_due(work):
+        while work.now_ns < work.until_ns and work.op < last_op and work.is_at_rate and self._await_due(work):
             if self._load.pipeline > 1:
                 self._send_batch(work, last_op)
             else:
@@ -264,7 +269,7 @@ class ClientLoop:
         if self._paced:
             work.response[kind].append(max(us, round((ended_ns - work.due_ns) / _US)))
             intervals = -math.log(1 - self._draw()) if load.pacing is Pacing.POISSON else 1.0
-            work.since_due_us += (self._plan.interval_us or 0.0) * intervals
+            work.since_due_us += (work.order.interval_us or self._plan.interval_us or 0.0) * intervals
         work.done += 1
         work.now_ns = ended_ns
 

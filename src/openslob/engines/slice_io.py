@@ -57,7 +57,6 @@ def loop_parameters(plan: SessionPlan) -> dict[str, Any]:
         "think_phase": plan.phases.think,
         "think_min": load.think_tm_min,
         "think_max": load.think_tm_max,
-        "interval_us": plan.interval_us or 0.0,
         "poisson": load.pacing is Pacing.POISSON,
         "tag": plan.tag,
         "random_pct": load.random_pct,

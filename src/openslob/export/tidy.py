@@ -55,6 +55,15 @@ def _class_row(run: Run, found: ClassRow) -> Row:
     }
 
 
+def stage_rows(runs: Sequence[Run]) -> list[Row]:
+    """Return a row for each stage of each run whose rate changes; none of other runs."""
+    return [
+        {"id": run.record.id, "run": run.record.name, "stage": number, **dict(row)}
+        for run in runs
+        for number, row in enumerate(run.record.stages, start=1)
+    ]
+
+
 def point_rows(points: Sequence[Point]) -> list[Row]:
     """Return a row for each point: parameters, number of repeats, and mean and half interval width of each figure."""
     names = _names([point.parameters for point in points])

@@ -148,6 +148,8 @@ def _is_number(path: PartPath) -> bool:
         return len(path) == len(("latency", "kind", "figure"))
     if path[0] == "classes":
         return path[2:3] not in ((), ("name",)) and len(path) in (3, len(("classes", 0, "latency", "kind", "figure")))
+    if path[0] == "stages":
+        return len(path) == len(("stages", 0, "figure")) and path[-1] != "why"
     return (path[0] in ("window", "waits") and path[-1] != "event") or (path[0] == "summary" and path[-1] == "value")
 
 

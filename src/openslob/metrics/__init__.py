@@ -4,10 +4,21 @@
 """
 
 from openslob.metrics.model import Better, Metric, RunMetric
-from openslob.metrics.run_metrics import CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, add_costs, summary
+from openslob.metrics.run_metrics import (
+    CHANGING,
+    CONNECTING,
+    METRICS,
+    OBSERVED,
+    OF_OWN_LOAD,
+    PACED,
+    PRICED,
+    add_costs,
+    summary,
+)
 from openslob.metrics.storage_metrics import STORAGE_METRICS, storage_figure
 
 __all__ = [
+    "CHANGING",
     "CONNECTING",
     "METRICS",
     "OBSERVED",

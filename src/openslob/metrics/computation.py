@@ -217,6 +217,21 @@ def connect_us(share: float) -> Callable[[Observed], Quantity]:
     return find
 
 
+class ChangeTimes(OfOwnLoad):
+    """How long a load took to recover from changes of its rate; unknown of one whose rate does not change."""
+
+    holders = (Measurement,)
+
+    def read(self, measurement: Observed) -> Quantity:
+        """Return the longest time; unknown if it is not known of one."""
+        stages = measurement.stages if isinstance(measurement, Measurement) else ()
+        changes = [stage for stage in stages if stage.why or stage.recovery_s is not None]
+        if unknown := next((stage for stage in changes if stage.why), None):
+            return Quantity.missing(f"from second {unknown.begin_s:g} on: {unknown.why}")
+        longest = max((stage.recovery_s or 0.0 for stage in changes), default=None)
+        return Quantity.missing("the rate did not change at once") if longest is None else Quantity(longest)
+
+
 def schedule_of(measurement: Observed) -> Schedule | None:
     """Return the due times of a run at a given rate; None of any other load."""
     return measurement.schedule if isinstance(measurement, Measurement) else None

@@ -11,6 +11,7 @@ from openslob.core.units import MIB, Price
 from openslob.core.workload import PRICE
 from openslob.metrics.computation import (
     Amount,
+    ChangeTimes,
     ClientCpu,
     Composite,
     Computation,
@@ -153,6 +154,8 @@ METRICS: dict[str, RunMetric] = {
                   Amount(ScheduleFact("oldest_s"))),
         RunMetric("wake_up_late_us", "Late wake-ups", "µs", _L, "Mean delay with which the timer of the server, or of the driver of a client loop, woke sessions for operations that they waited for. It is part of the response time.",
                   Composite(wake_up_late_us, ScheduleFact("wake_ups"))),
+        RunMetric("recovery_s", "Recovery", "s", _L, "Longest time from a sudden change of the given rate (RATE_SCHEDULE) until the median response time was back within the level of its stage. Known to a second and a slice.",
+                  Amount(ChangeTimes("stages"))),
         RunMetric("connects_total", "Connects", "", _N, "Times that sessions of a client loop connected again (CONNECT_EVERY).",
                   Amount(ConnectTimes("connects"))),
         RunMetric("connect_p50_us", "Connect p50", "µs", _L, "Time that half of the connects did not exceed, until the session could send a statement; settings and prepared statements are not in it.",
@@ -193,6 +196,8 @@ CONNECTING = frozenset(
     for name, metric in METRICS.items()
     if any(isinstance(each, ConnectTimes) for each in metric.computation.inputs)
 )
+# Figures that only runs have whose rate changes.
+CHANGING = frozenset({"recovery_s"})
 # Figures that only runs at a given rate have.
 PACED = frozenset(
     name

@@ -1,7 +1,8 @@
 """The record of one run or observation, as stored in `run.json`. It is versioned, so that old records stay readable.
 
 History of the format, newest first:
-  6  ``classes``: what each class of sessions did. ``instances``: how far copies were behind.
+  6  ``classes``: what each class of sessions did. ``instances``: how far copies were behind. ``stages``: what was done
+     in each stage of a rate that changes.
   5  ``engine.flavour``: which product answered, and how that is known. ``product`` and ``version`` are that product's;
      before, they were those of the product whose protocol the server speaks.
   4  ``episodes``: the stretches in which the load was slow, with their causes. Raw files of loads of more than an hour
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 
-from openslob.core.workload import CLASSES
+from openslob.core.workload import CLASSES, RATE_SCHEDULE
 from openslob.record.parts import READ, EngineFacts, Environment, Facts, Latencies, require_load
 
 RECORD_VERSION = 6
@@ -233,6 +234,20 @@ class ClassRow(RecordModel):
     response: Latencies = Field(default_factory=dict)
 
 
+class StageRow(RecordModel):
+    """One stage of a rate that changes: the fields of `core.rate_schedule.Stage`."""
+
+    begin_s: float
+    end_s: float
+    first_per_s: float
+    last_per_s: float
+    ops_per_s: float
+    response_p50_us: float | None
+    response_p99_us: float | None
+    recovery_s: float | None
+    why: str = ""
+
+
 class WindowRecord(RecordModel):
     """The measured window: its begin and end, the seconds of the load and of the counters, and how far they differ."""
 
@@ -246,7 +261,7 @@ class WindowRecord(RecordModel):
 
 # The kinds of operations whose latency is in a record if it has any; a SELECT may be a scan.
 _COUNTED = {"update": "updates_total", "scan": "scans_total"}
-_RATES = ("target_ops", "target_iops")
+_RATES = ("target_ops", "target_iops", RATE_SCHEDULE)
 
 
 def reservations(experimental: str, stand_in: bool, caution: str = "") -> tuple[str, ...]:
@@ -295,8 +310,9 @@ class RunRecord(DocumentWithFigures):
     a run at a given rate, without ``slowest``. ``io_by_object`` holds the fields of `ObjectIo`, totals of the window,
     by kind of object.
     ``instances`` lists the instances of a cluster; it is empty for a single server. ``classes`` are those of the
-    sessions, in the order of their numbers; it is empty where all do the same work. ``episodes`` are the stretches in
-    which the load was slow, the worst of them if they are very many; None if its course was not examined.
+    sessions, in the order of their numbers; it is empty where all do the same work. ``stages`` are those of a rate that
+    changes, else it is empty. ``episodes`` are the stretches in which the load was slow, the worst of them if they are
+    very many; None if its course was not examined.
     """
 
     record_version: int = RECORD_VERSION
@@ -318,6 +334,7 @@ class RunRecord(DocumentWithFigures):
     io_by_object: Mapping[str, Mapping[str, float | None]] = Field(default_factory=dict)
     instances: tuple[InstanceRow, ...] = ()
     classes: tuple[ClassRow, ...] = ()
+    stages: tuple[StageRow, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     episodes: tuple[EpisodeRow, ...] | None = None
     errors: tuple[str, ...] = ()
@@ -342,6 +359,8 @@ class RunRecord(DocumentWithFigures):
         for kind, figure in _COUNTED.items():
             if self.value(figure) and kind not in self.latency:
                 yield f"it has operations of the kind {kind}, and no latency of them"
+        if bool(self.spec.get(RATE_SCHEDULE)) != bool(self.stages):
+            yield "its rate was to change and has no stages, or has some and was not to change"
         if self.kind is RecordKind.RUN and bool(self.spec.get(CLASSES)) != bool(self.classes):
             yield "classes of sessions were asked for and have no figures, or have some and were not asked for"
 

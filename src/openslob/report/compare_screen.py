@@ -58,7 +58,7 @@ _LABELS = {
     "cost_per_million_logical_reads": "cost of 1M cached reads",
 }
 # What of a class of sessions is compared on the screen.
-_CLASS_FIGURE = re.compile(r".+/(ops_per_s|(select|update|scan)_p99_us)")
+_CLASS_FIGURE = re.compile(r".+/(ops_per_s|recovery_s|(select|update|scan|response)_p99_us)")
 _RESULTS = {
     GateResult.VIOLATED: "✗ {}: met",
     GateResult.UNDECIDED: "? {}: can't tell",

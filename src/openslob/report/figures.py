@@ -35,6 +35,10 @@ _FIRST = {
 COST = ("cost_per_million_reads", "cost_per_million_logical_reads", "cost_per_million_commits")
 ENERGY = ("package_power_w", "joules_per_million_reads", "joules_per_million_commits")
 OFF_MIX = "off mix: by how many operations the session furthest off missed its shares of updates and scans"
+RECOVERY = (
+    "recovered: the median response time is back within twice its level at the end of the stage, or 2 ms above it; "
+    "known to a second and a slice; response times count from when operations were due, whichever stage that was in"
+)
 EVENTS_SHOWN = 6
 _EVENT_WIDTH = 40
 # Columns of the latency table: heading and field.
@@ -117,6 +121,33 @@ def _class_row(name: str, rows: Sequence[ClassRow]) -> tuple[str, ...]:
         number(sum(row.conflicts for row in rows)),
         number(max((row.off_ops for row in rows), default=None)),
     )
+
+
+def stages(record: RunRecord) -> Section:
+    """Return what was done in each stage of a rate that changes, and how long the load took to recover."""
+    return Section("Stages of the rate", (*stage_parts(record), Paragraph(RECOVERY)) if record.stages else ())
+
+
+def stage_parts(record: RunRecord) -> tuple[Part, ...]:
+    """Return the table of stages, and why some have no time to recover; nothing where the rate does not change."""
+    why = [Paragraph(f"from second {row.begin_s:g} on: {row.why}") for row in record.stages if row.why]
+    return (stage_table(record), *why) if record.stages else ()
+
+
+def stage_table(record: RunRecord) -> TextTable:
+    """Return a row for each stage of a rate that changes."""
+    rows = [
+        (
+            f"{row.begin_s:g} to {row.end_s:.4g} s",
+            " to ".join(number(rate) for rate in dict.fromkeys((row.first_per_s, row.last_per_s))),
+            number(row.ops_per_s),
+            micros(row.response_p50_us),
+            micros(row.response_p99_us),
+            MISSING if row.recovery_s is None else "at once" if not row.recovery_s else seconds(row.recovery_s),
+        )
+        for row in record.stages
+    ]
+    return TextTable(("stage", "asked/s", "done/s", "response p50", "p99", "recovered in"), rows)
 
 
 def efficiency(record: RunRecord) -> Section:

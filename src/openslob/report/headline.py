@@ -8,6 +8,7 @@ from typing import Any
 from openslob.analyze.load_kinds import batch_size, is_paced, load_kind, loop_in_words, mix_in_words
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
+from openslob.core.workload import RATE_SCHEDULE
 from openslob.metrics.cost import price_of
 from openslob.record.model import Holds, RecordKind, RunRecord, Status
 from openslob.report.format import micros, number, percent, seconds, shorten, size
@@ -94,6 +95,8 @@ def say_rate(record: RunRecord) -> str:
     # Beside classes with a rate, others may have none.
     paced = [each for each in record.classes if each.target_ops_per_s is not None]
     of = f" of {' and '.join(each.name for each in paced)}" if paced else ""
+    if schedule := record.spec.get(RATE_SCHEDULE):
+        of = f" on average ({schedule})"
     if paced:
         done = sum(each.ops_per_s or 0.0 for each in paced)
     if record.outcome(RATE_REACHED) is Holds.HOLDS:

@@ -25,7 +25,7 @@ from openslob.report.charts.heat import engine_map, heat_map, response_map
 from openslob.report.charts.over_sessions import class_rates, cpu, latency_percentiles
 from openslob.report.charts.petals import petals
 from openslob.report.charts.picture import Picture
-from openslob.report.charts.run import latency_histogram, response_histogram, timeline
+from openslob.report.charts.run import changing_rate, latency_histogram, response_histogram, timeline
 from openslob.report.charts.slowest import slowest_reads
 from openslob.report.record_view import FigureNames
 from openslob.report.set_summary import reads_are_physical
@@ -40,6 +40,7 @@ def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...
     """Return the pictures of the run in ``folder``, and what its damaged raw files prevent; empty if nothing."""
     raw, problem = _read_series(record, folder)
     drawn = (
+        changing_rate(record, raw),
         timeline(record, raw, FigureNames(reads_are_physical([record]))),
         latency_histogram(record),
         response_histogram(record),

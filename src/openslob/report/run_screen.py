@@ -30,6 +30,7 @@ from openslob.core.units import MIB
 from openslob.core.workload import Workload
 from openslob.record.model import DISCARDED, ClassRow, Holds, RecordKind, RunRecord, Status, Verdict
 from openslob.report.document import LabelledTexts, Part, Screen, TextTable
+from openslob.report.figures import stage_parts
 from openslob.report.format import MISSING, micros, number, percent, seconds, size
 from openslob.report.headline import (
     LEVEL_SUSTAINED,
@@ -241,7 +242,7 @@ def _parts(record: RunRecord) -> tuple[Part, ...]:
     if not record.summary:
         return ()
     rows = [_blocks(record), _cpu(record), _written(record)]
-    return (*_latencies(record), LabelledTexts([(label, text) for label, text in rows if text]))
+    return (*stage_parts(record), *_latencies(record), LabelledTexts([(label, text) for label, text in rows if text]))
 
 
 def _latencies(record: RunRecord) -> tuple[Part, ...]:

@@ -20,6 +20,7 @@ from openslob.report.figures import (
     object_io,
     pacing,
     responses,
+    stages,
     timed_events,
 )
 from openslob.report.headline import headline
@@ -40,6 +41,7 @@ def run_document(record: RunRecord, folder: Path | None = None) -> Document:
             load_profile(record),
             log(record),
             pacing(record),
+            stages(record),
             classes(record),
             instances(record),
             drivers(record),

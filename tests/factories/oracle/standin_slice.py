@@ -116,13 +116,13 @@ class Slice:
         return began
 
     def _loop(self) -> None:
-        until, most = int(self._binds["until_us"]), int(self._binds["max_ops"])
-        while self._done < most and self._at < until:
+        until, self._most = int(self._binds["until_us"]), int(self._binds["max_ops"])
+        while self._done < self._most and self._at < until:
             number = int(self._binds["first_op"]) + self._done
             wake = self._operation(number)
             if not self._keep_time():
                 return
-            if wake > self._at and self._done < most and not self._sleep(min(wake, until), wake == self._due_us):
+            if wake > self._at and self._done < self._most and not self._sleep(min(wake, until), wake == self._due_us):
                 return
 
     def _operation(self, number: int) -> float:
@@ -141,6 +141,8 @@ class Slice:
             mean = float(binds["interval_us"])
             self._due_us += self._chance.expovariate(1 / mean) if int(binds["poisson"]) else mean
             wake = self._due_us
+            if self._due_us >= float(binds["due_before_us"]):
+                self._most = self._done
         if is_due(number, int(binds["think_every"]), self._phases.think):
             self._resume_us = round(
                 self._at + 1e6 * self._chance.uniform(float(binds["think_min"]), float(binds["think_max"]))

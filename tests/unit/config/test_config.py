@@ -426,7 +426,7 @@ def test_a_batch_is_refused_in_one_line_where_it_would_not_be_one(others):
 def test_every_default_can_be_given_by_flag_environment_and_file(name):
     Path("slob.toml").unlink(missing_ok=True)  # of the row before, which would be read unasked
     parameter = parameters()[name]
-    others = {"mode": "lio", "price": "7/month", "classes": "a:sessions=7"}
+    others = {"mode": "lio", "price": "7/month", "classes": "a:sessions=7", "rate_schedule": "0s:7"}
     value = parameter.default or others.get(name, "7")
     expected = getattr(resolved(**{name: value}).workload, name)
     assert getattr(resolved(environment={parameter.variable: value}).workload, name) == expected

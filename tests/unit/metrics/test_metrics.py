@@ -12,7 +12,8 @@ from factories import measurements
 from factories.tables import table
 from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.method import OpKind
-from openslob.metrics import CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
+from openslob.core.rate_schedule import Stage
+from openslob.metrics import CHANGING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
 from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
@@ -62,6 +63,7 @@ EXPECTED = {
     "ops_not_begun_pct": 0,
     "backlog_s": 0,
     "wake_up_late_us": 600,
+    "recovery_s": 4,
     "connects_total": 300,
     "connect_p50_us": 799,  # the middle of the bucket
     "connect_p99_us": 799,
@@ -78,10 +80,16 @@ EXPECTED = {
 # 657 a month of 730 hours are 0.00025 a second.
 PRICED_LOAD = measurements.workload(price="657 EUR/month")
 CONNECTS = measurements.histogram(300, 800.0)
-EVERYTHING = {"workload": PRICED_LOAD, "schedule": measurements.schedule(), "connects": CONNECTS}
+STAGES = [Stage(at, at + 20, 2000, 2000, 2000, 1.0, 2.0, after) for at, after in ((0, None), (20, 4.0), (40, 2.0))]
+EVERYTHING = {
+    "workload": PRICED_LOAD,
+    "schedule": measurements.schedule(),
+    "connects": CONNECTS,
+    "stages": STAGES,
+}
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
 TOTALS |= {"start_skew_ms"}
-NOT_RATES = TOTALS | PACED | CONNECTING | {"engine_read_latency_us", "driver_cpu_pct_of_db"}
+NOT_RATES = TOTALS | PACED | CONNECTING | CHANGING | {"engine_read_latency_us", "driver_cpu_pct_of_db"}
 NOT_RATES |= {"log_sync_latency_us", "log_wait_pct"}
 HOST_FIGURES = {
     name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver", "foreground", "background"))
@@ -127,9 +135,16 @@ def test_rates_are_told_when_the_windows_differ_by_less_than_a_percent(counter_s
     assert figures["ops_per_s"].value == 2000
 
 
+def test_a_load_that_did_not_recover_from_each_change_has_no_longest_time():
+    stages = [*STAGES, replace(STAGES[1], begin_s=60, recovery_s=None, why="it did not recover")]
+    figure = summary(measurements.measurement(stages=stages))["recovery_s"]
+    assert (figure.value, figure.why) == (None, "from second 60 on: it did not recover")
+    assert summary(measurements.measurement(stages=STAGES[:1]))["recovery_s"].why == "the rate did not change at once"
+
+
 def test_host_counters_over_another_window_take_away_the_hosts_rates_only():
     figures = summary(measurements.measurement(workload=PRICED_LOAD, host=measurements.host(seconds=66.0)))
-    missing = {name for name, figure in figures.items() if figure.value is None} - PACED - CONNECTING
+    missing = {name for name, figure in figures.items() if figure.value is None} - PACED - CONNECTING - CHANGING
     assert missing == HOST_FIGURES - {"driver_cpu_pct_of_db"}
 
 
@@ -411,7 +426,9 @@ def test_figures_of_a_load_that_is_not_ours_are_those_that_need_no_operation():
     missing = {name: figure.why for name, figure in figures.items() if figure.value is None}
     assert set(missing) == OF_OWN_LOAD | PRICED
     assert summary(measurements.observed(host=measurements.host()))["client_cpu_per_s"].why == NO_COMMAND
-    assert {why for name, why in missing.items() if name not in PACED | CONNECTING | PRICED} == {NOT_OUR_LOAD}
+    assert {why for name, why in missing.items() if name not in PACED | CONNECTING | CHANGING | PRICED} == {
+        NOT_OUR_LOAD
+    }
 
 
 def test_a_record_has_the_response_times_of_a_run_at_a_given_rate():

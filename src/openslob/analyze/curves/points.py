@@ -129,6 +129,9 @@ LATENCIES = (*SERVICE, *RESPONSE)
 CLASS_COUNT = ".sessions"
 # In the place of a kind of operation: all operations of a class of sessions, whose rate is ``CLASS/ops_per_s``.
 CLASS_RATE = "ops"
+# In the place of a class: a stage of a rate that changes, by its number; with it the names of its figures.
+STAGE = "stage-"
+_OF_STAGE: Mapping[str, Collection[str]] = {"ops": ("per_s",), "response": ("p50_us", "p99_us"), "recovery": ("s",)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,14 +358,23 @@ def _point(runs: Sequence[Run]) -> Point:
 
 
 def _class_kinds(runs: Sequence[Run]) -> dict[str, Collection[str]]:
-    """Return, by class and kind of operation, the names of the figures of the classes of sessions of these runs."""
+    """Return, by class and kind of operation, the names of the figures of the classes of sessions of these runs.
+
+    A stage of a rate that changes is named as a class would be.
+    """
     rows = [row for run in runs for row in run.record.classes]
     rates: dict[str, Collection[str]] = {name_kind(row.name, CLASS_RATE): ("per_s",) for row in rows}
-    return {**rates, **{name_kind(row.name, kind): LATENCIES for row in rows for kind in row.latency}}
+    numbers = range(1, max((len(run.record.stages) for run in runs), default=0) + 1)
+    stages = {name_kind(f"{STAGE}{number}", kind): names for number in numbers for kind, names in _OF_STAGE.items()}
+    return {**rates, **stages, **{name_kind(row.name, kind): LATENCIES for row in rows for kind in row.latency}}
 
 
 def _class_figure(runs: Sequence[Run], of: str, name: str) -> Estimate:
     of_class, kind = split_kind(of)
+    if of_class.startswith(STAGE) and any(run.record.stages for run in runs):
+        number = int(of_class.removeprefix(STAGE))
+        stages = [dict(enumerate(run.record.stages, start=1)).get(number) for run in runs]
+        return _of_runs(runs, [getattr(stage, f"{kind}_{name}") if stage else None for stage in stages])
     if kind != CLASS_RATE:
         return _latency(runs, of, name)
     rows = [class_of(run.record, of_class) for run in runs]

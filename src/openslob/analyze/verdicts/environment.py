@@ -37,6 +37,7 @@ from openslob.record.model import Holds, Verdict
 MIN_STEADY_SHARE = 0.8
 # One update in a hundred that leaves its block does not affect the figures.
 MIN_IN_PLACE_PCT = 99.0
+_CHANGES = "the rate was to change (RATE_SCHEDULE)"
 # With fewer operations beyond a percentile, its value is that of a few outliers.
 MIN_BEYOND = 10
 
@@ -163,13 +164,13 @@ def quiet_machine(measurement: Observed) -> Verdict:
     steal, others = host_cpu_pct(measurement, "steal"), _others_cpu_pct(measurement)
     if not isinstance(measurement, Measurement):
         return _judge_undisturbed(measurement, steal, others)
-    between = spread(rate_points(measurement.timeline))
+    between = None if measurement.workload.rate_schedule else spread(rate_points(measurement.timeline))
     shares = {"steal_pct": steal.value, "others_cpu_pct": others.value, "spread_pct": between}
     figures = {**shares, **quota_figures(measurement)}
     facts = "; ".join(
         (
             *_uses_of_cpu(measurement, steal, others),
-            f"ops/s spread by {between:.1f} % between windows" if between is not None else _too_short(MIN_WINDOWS),
+            f"ops/s spread by {between:.1f} % between windows" if between is not None else _why_no_spread(measurement),
         )
     )
     limits = f"({MAX_STEAL_PCT:g} %, {MAX_OTHERS_PCT:g} % and {MAX_SPREAD_PCT:g} % are allowed)"
@@ -244,8 +245,14 @@ def _others_cpu_pct(measurement: Observed) -> Quantity:
     return others if others.value is None else Quantity(max(0.0, others.value))
 
 
+def _why_no_spread(measurement: Measurement) -> str:
+    return _CHANGES if measurement.workload.rate_schedule else _too_short(MIN_WINDOWS)
+
+
 def steady(measurement: Observed) -> Verdict:
     """Judge whether operations, or transactions, per second were steady over most of the window, and since when."""
+    if isinstance(measurement, Measurement) and measurement.workload.rate_schedule:
+        return unknown("steady", f"Not judged: {_CHANGES}.")
     points = rate_points(measurement.timeline)
     if len(points) < MIN_STEADY_POINTS:
         return unknown("steady", f"Not enough data: {_too_short(MIN_STEADY_POINTS)}.")

@@ -80,7 +80,7 @@ class MysqlSession(ConnectionOwner[Connection]):
         with report_as(f"session {self._plan.number} was lost"):
             self._set_up()
             for shares in shares_by_kind(self._plan.workload):
-                self._execute(self._compose_call({**shares, "interval_us": 0}), ONE_BEFORE_ALL, paced=False)
+                self._execute(self._compose_call(shares), ONE_BEFORE_ALL, paced=False)
             self._resume_us = 0
             seed = read_statements(PACKAGE, "session")["seed"]
             query(self._connection, seed, seeds(session_seed(self._plan)))
@@ -118,8 +118,10 @@ class MysqlSession(ConnectionOwner[Connection]):
 
     def _execute(self, call: str, order: SliceRequest, paced: bool) -> SliceResult:
         due_us = Decimal(order.due_ns) / 1000 if paced and order.due_ns is not None else None
+        interval_us = (order.interval_us or self._plan.interval_us) if paced else 0
         times = (order.not_before_ns // 1000, order.until_ns // 1000, self._resume_us, due_us)
-        values = (order.first_op, order.max_ops or NO_LIMIT, *times)
+        pace = (interval_us, float(due_us or 0) + order.due_for_us)
+        values = (order.first_op, order.max_ops or NO_LIMIT, *times, *pace)
         histograms, last = SliceHistograms(paced), None
         while last is None:
             last = self._call_once(call, values, histograms)

@@ -38,8 +38,8 @@ STOP = "stop"
 _PATIENCE_S = 5
 
 # What a call is given before the parameters that stay the same: first_op, max_ops, not_before_us, until_us, resume_us,
-# due_us.
-CALL_PARAMETERS = 6
+# due_us, interval_us, due_before_us.
+CALL_PARAMETERS = 8
 _RESUME = ("restore", "again", "keep", "done", "latencies")
 # A latency and its kind are one number: 4 * µs + kind, by the order of `KINDS`.
 _KIND_STEPS = 4

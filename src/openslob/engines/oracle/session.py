@@ -83,7 +83,7 @@ class OracleSession(ConnectionOwner[Connection]):
             if execute_block(self._connection, statements["is_cluster"], {"clustered": int})["clustered"]:
                 self._instance = self._connection.raw.instance_name
             for shares in shares_by_kind(self._plan.workload):
-                self._execute({**shares, "interval_us": 0.0}, ONE_BEFORE_ALL, paced=False)
+                self._execute(shares, ONE_BEFORE_ALL, paced=False)
             self._begin_again()
 
     def plans(self) -> dict[str, str]:
@@ -109,6 +109,8 @@ class OracleSession(ConnectionOwner[Connection]):
             "max_ops": order.max_ops or NO_LIMIT,
             "not_before_us": order.not_before_ns // 1000,
             "until_us": order.until_ns // 1000,
+            "interval_us": (order.interval_us or self._plan.interval_us or 0.0) if paced else 0.0,
+            "due_before_us": (order.due_ns or 0) / 1000 + order.due_for_us,
         }
         binds = {**self._parameters, **changed, **times, **self._returned}
         self._connection.call(lambda: self._cursor.execute(self._text, binds))

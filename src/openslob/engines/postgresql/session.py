@@ -105,8 +105,10 @@ class PostgresSession(ConnectionOwner[psycopg.Connection[Any]]):
             order.until_ns // 1000,
             self._resume_us,
             order.due_ns or 0,
+            order.interval_us or self._plan.interval_us or 0.0,
+            order.due_for_us,
         )
-        row = call.row(*(b"%d" % value for value in parameters))
+        row = call.row(*(b"%r" % value for value in parameters))
         if not row:
             raise no_result()
         self._resume_us = int(row["resume_us"])

@@ -44,7 +44,9 @@ BUCKETS_A_KIND = 2000
 _WAKE_UPS = 2 * len(KINDS)
 PACED_HISTOGRAMS = _WAKE_UPS + 1
 # What a call is given, by the number of its parameter: $1 and so on.
-CALL_PARAMETERS = ("first_op", "max_ops", "not_before_us", "until_us", "resume_us", "due_ns")
+CALL_PARAMETERS = (
+    "first_op", "max_ops", "not_before_us", "until_us", "resume_us", "due_ns", "interval_us", "due_for_us",
+)  # fmt: skip
 _ARRAYS = ("sum_us", "max_us", "bucket", "bucket_count")
 # The procedure returns what it declares: a counter that is added to slice.sql needs no change here.
 CALL_RESULTS = tuple(re.findall(r"^ +INOUT (\w+)", read_sql(PACKAGE, "slice"), re.MULTILINE))

@@ -115,12 +115,17 @@ def new_record(
 ) -> EnduranceRecord:
     """Return the record of an endurance run that has no segment yet; ``target`` must not contain a password.
 
-    UsageError for a load that ends by itself.
+    UsageError for a load that ends by itself, or whose rate changes.
     """
     if workload.work_loop:
         raise UsageError(
             f"WORK_LOOP={workload.work_loop} ends sessions after so many operations, and an endurance run lasts a time",
             "leave WORK_LOOP out",
+        )
+    if workload.rate_schedule:
+        raise UsageError(
+            "RATE_SCHEDULE changes the load, and an endurance run judges whether it keeps one level",
+            "slob run --rate-schedule, or --target-ops for one rate",
         )
     return EnduranceRecord(
         **new_head(name),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from openslob.core.method import phases_of
+from openslob.core.rate_schedule import RateSteps
 from openslob.core.units import MIB, NANOS
 from openslob.core.workload import LoadPart, Pacing, Workload, slice_seconds
 from openslob.engines.base import SessionPlan
@@ -50,7 +51,9 @@ def _plans_of_part(
     part: LoadPart, crowd: int | None, block_size: int, run_tag: str, settings: Sequence[SettingChange]
 ) -> Iterator[SessionPlan]:
     workload = part.workload
-    wanted = workload.ops_per_s_wanted(block_size)
+    # Where the rate changes, slices have intervals of their own; before the window it is the first one.
+    schedule = workload.rate_schedule
+    wanted = schedule.stages[0].first if schedule else workload.ops_per_s_wanted(block_size)
     for number in part.numbers:
         yield SessionPlan(
             number=number,
@@ -98,6 +101,45 @@ def first_due_ns(plan: SessionPlan, phase: Phase) -> int | None:
     else:
         intervals = (plan.number - plan.first) / load.total_sessions
     return phase.begin_ns + round(intervals * plan.interval_us * 1000)
+
+
+@dataclass(frozen=True)
+class Pacer:
+    """Gives the slices of a session their rates where the rate changes: a slice has the rate of one step of it.
+
+    ``begin_ns`` is that of the window, by the server's clock; ``sessions`` share the rate.
+    """
+
+    steps: RateSteps
+    begin_ns: int
+    sessions: int
+
+    def limits(self, due_ns: int) -> tuple[float, float]:
+        """Return the interval of a slice whose first operation is due then, and how long its rate is that; in µs."""
+        rate, end_ns = self.steps.at(due_ns - self.begin_ns)
+        return self.sessions / rate * 1e6, (self.begin_ns + end_ns - due_ns) / 1000
+
+    def carry(self, due_ns: int, next_ns: int) -> tuple[int, bool]:
+        """Return when the operation after a slice is due, and whether that is at another rate.
+
+        The slice began with one due at ``due_ns``; at its rate the next one would be due at ``next_ns``. What of that
+        lies beyond the slice's step is a number of operations at its rate, and takes its time at the next step's.
+        """
+        rate, end_ns = self.steps.at(due_ns - self.begin_ns)
+        beyond_ns = next_ns - self.begin_ns - end_ns
+        if beyond_ns < 0:
+            return next_ns, False
+        return self.begin_ns + self.steps.when(self.steps.due(end_ns) + beyond_ns / NANOS * rate), True
+
+    def ops_between(self, begin_ns: int, end_ns: int) -> float:
+        """Return how many operations of one session are due between two moments."""
+        return (self.steps.due(end_ns - self.begin_ns) - self.steps.due(begin_ns - self.begin_ns)) / self.sessions
+
+
+def pacer_of(load: Workload, begin_ns: int) -> Pacer | None:
+    """Return what gives sessions their rates in the window that begins then; None for a rate that does not change."""
+    steps = load.rate_steps
+    return None if steps is None else Pacer(steps, begin_ns, load.total_sessions)
 
 
 def between_slices_s(sessions: int) -> float:

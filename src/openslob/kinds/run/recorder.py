@@ -24,7 +24,7 @@ from openslob.engines.copies import LogPlaces
 from openslob.host.limits import CGROUP, LIMITS
 from openslob.host.model import OsReading
 from openslob.host.sampler import difference
-from openslob.kinds.run.plan import SHORTEST_SLICE
+from openslob.kinds.run.plan import SHORTEST_SLICE, Pacer, pacer_of
 from openslob.kinds.run.progress import Amounts, ProgressSink, RunProgress, rates_between
 from openslob.kinds.run.samplers import SystemReading
 from openslob.kinds.run.session_pool import Message
@@ -184,6 +184,7 @@ def sum_of(amounts: Iterable[float | None]) -> float | None:
 @dataclass
 class _SessionAccumulator:
     plan: SessionPlan
+    pacer: Pacer | None
     counts: SliceCounts = field(default_factory=SliceCounts)
     idle_us: float = 0.0
     end_ns: int = 0
@@ -212,6 +213,8 @@ class _SessionAccumulator:
         if not overdue_us or not interval_us:
             return 0.0
         later = overdue_us / interval_us
+        if self.pacer and self.due_ns is not None:
+            later = self.pacer.ops_between(self.due_ns, self.due_ns + round(overdue_us * 1000))
         return 1 + (later if self.plan.workload.pacing is Pacing.POISSON else math.floor(later))
 
 
@@ -270,7 +273,8 @@ class WindowAccumulator:
         self._wake_ups = Histogram()
         self.connects = Histogram()
         # Several drivers have a part of the sessions each.
-        self._by_number = {plan.number: _SessionAccumulator(plan) for plan in plans}
+        self._pacer = pacer_of(plans[0].workload, begin_ns) if plans else None
+        self._by_number = {plan.number: _SessionAccumulator(plan, self._pacer) for plan in plans}
         self._sessions = list(self._by_number.values())
 
     @property
@@ -328,16 +332,24 @@ class WindowAccumulator:
 
     @property
     def wanted_per_s(self) -> float | None:
-        """Operations per second that are asked of all sessions that have a rate; None when no rate is given."""
+        """Operations per second that are asked of all sessions that have a rate, at first; None without a rate."""
         intervals_us = [session.plan.interval_us for session in self._sessions if session.plan.interval_us is not None]
         return sum(1e6 / interval_us for interval_us in intervals_us) if intervals_us else None
 
+    def asked_per_s(self, begin_ns: int, end_ns: int) -> float | None:
+        """Return the rate that is asked between two moments: that of each, unless it changes; None without one."""
+        if self._pacer is None or end_ns <= begin_ns:
+            return self.wanted_per_s
+        return len(self._sessions) * self._pacer.ops_between(begin_ns, end_ns) * NANOS / (end_ns - begin_ns)
+
     def schedule(self, end_ns: int) -> Schedule | None:
         """Return how well the due times up to the window's planned end were met; None when no rate is given."""
-        if self.wanted_per_s is None:
+        known_ns = max((session.end_ns for session in self._sessions), default=0)
+        asked = self.asked_per_s(self.begin_ns, min(end_ns, known_ns))
+        if asked is None:
             return None
         return Schedule(
-            wanted_per_s=self.wanted_per_s,
+            wanted_per_s=asked,
             not_begun=sum(session.not_begun(end_ns) for session in self._sessions),
             oldest_s=max(session.overdue_us(end_ns) for session in self._sessions) / 1e6,
             wake_ups=self._wake_ups,
@@ -444,7 +456,7 @@ class Recorder(ReadingsRecorder):
                 total_s=self._total_s,
                 rates=rates_between(shown, now) if self._keeps_pace(begin_ns, end_ns) else None,
                 server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
-                wanted_per_s=self.accumulator.wanted_per_s if self.accumulator.is_paced else None,
+                wanted_per_s=self.accumulator.asked_per_s(begin_ns, end_ns) if self.accumulator.is_paced else None,
                 so_far=now,
             )
         )

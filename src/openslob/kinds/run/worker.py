@@ -6,14 +6,15 @@ import resource
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from threading import Semaphore, Thread
 
 from openslob.core.errors import SlobError, of_the_system
 from openslob.core.workload import BlockPath
 from openslob.engines.base import Engine, Session, SessionPlan, SliceRequest, SliceResult
-from openslob.kinds.run.plan import Phase, first_due_ns
+from openslob.kinds.run.plan import Pacer, Phase, first_due_ns, pacer_of
+from openslob.kinds.run.progress import WINDOW
 
 # So many sessions of a crew connect at the same time. A server's queue of new connections may not take a thousand, and
 # those that did not begin need not be ended when the run is stopped.
@@ -190,13 +191,29 @@ class Worker(Thread):
     def _run_phase(self, session: Session, phase: Phase) -> None:
         last_op = self._next_op + phase.max_ops if phase.max_ops else 0
         due_ns = first_due_ns(self._plan, phase)
-        spans = phase.slices(self.number, self._plan.of_all)
-        for number, (begin_ns, until_ns) in enumerate(spans):
-            if self._stopping() or (last_op and self._next_op >= last_op):
-                return
-            remaining = last_op - self._next_op if last_op else 0
-            order = SliceRequest(self._next_op, begin_ns, until_ns, remaining, due_ns)
-            result = session.run_slice(order)
-            self._report(SliceDone(self.number, number, self._next_op, result))
-            self._next_op += result.counts.ops
-            due_ns = result.due_ns
+        pacer = pacer_of(self._plan.workload, phase.begin_ns) if phase.name == WINDOW else None
+        if pacer and due_ns is not None:
+            due_ns, _ = pacer.carry(phase.begin_ns, due_ns)
+        number = 0
+        for begin_ns, until_ns in phase.slices(self.number, self._plan.of_all):
+            again = True
+            while again:
+                if self._stopping() or (last_op and self._next_op >= last_op):
+                    return
+                remaining = last_op - self._next_op if last_op else 0
+                order = SliceRequest(self._next_op, begin_ns, until_ns, remaining, due_ns)
+                result, again = _run_slice(session, order, pacer)
+                self._report(SliceDone(self.number, number, self._next_op, result))
+                self._next_op += result.counts.ops
+                due_ns = result.due_ns
+                number += 1
+
+
+def _run_slice(session: Session, order: SliceRequest, pacer: Pacer | None) -> tuple[SliceResult, bool]:
+    """Run a slice; return its result, and whether it ended early because the next operation is due at another rate."""
+    if pacer is None or order.due_ns is None:
+        return session.run_slice(order), False
+    interval_us, for_us = pacer.limits(order.due_ns)
+    result = session.run_slice(replace(order, interval_us=interval_us, due_for_us=for_us))
+    due_ns, is_next = pacer.carry(order.due_ns, order.due_ns if result.due_ns is None else result.due_ns)
+    return replace(result, due_ns=due_ns), is_next and result.end_ns < order.until_ns

@@ -10,7 +10,7 @@ import altair as alt
 from openslob.analyze.load_kinds import batch_size
 from openslob.analyze.timeline import OBSERVED_STEP_S
 from openslob.analyze.verdicts.environment import MIN_BEYOND
-from openslob.core.histogram import bucket_of
+from openslob.core.histogram import Histogram, bucket_of
 from openslob.metrics import METRICS
 from openslob.metrics.model import TimelinePanel
 from openslob.record.model import Holds, RecordKind, RunRecord
@@ -21,6 +21,7 @@ from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import Tip, inline, with_tips
 from openslob.report.charts.time_panels import BAND_COLOURS, BAND_ENDS, PANEL_HEIGHT, Y_AXIS
 from openslob.report.document import TextTable
+from openslob.report.figures import stage_table
 from openslob.report.format import micros, number, seconds
 from openslob.report.record_view import ALONE, FigureNames
 from openslob.report.run_series import RunSeries
@@ -69,6 +70,58 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
         ),
         heights=dict.fromkeys(range(len(shown)), PANEL_HEIGHT),
     )
+
+
+def changing_rate(record: RunRecord, raw: RunSeries) -> Picture | None:
+    """Return the rate asked and done, and response times, over the time of a load whose rate changes; else None."""
+    if not record.stages or record.window is None:
+        return None
+    length, stages, together = record.window.load_seconds, record.stages, merge_kinds(raw.response)
+    bands = over_time.latency_bands(together, length)
+    done = [
+        {
+            "series": "done",
+            "middle_s": (row["from_s"] + row["to_s"]) / 2,
+            "value": row["count"] / (row["to_s"] - row["from_s"]),
+        }
+        for row in bands
+    ]
+    ends = [(row.begin_s, row.first_per_s) for row in stages], [(row.end_s, row.last_per_s) for row in stages]
+    asked = [
+        {"series": "asked", "middle_s": at, "value": rate} for pair in zip(*ends, strict=True) for at, rate in pair
+    ]
+    recovering = [
+        {"begin_s": row.begin_s, "end_s": row.end_s if row.why else row.begin_s + (row.recovery_s or 0.0),
+         "cause": "recovering", "evidence": row.why or f"recovered in {seconds(row.recovery_s or 0.0)}"}
+        for row in stages
+        if row.why or row.recovery_s
+    ]  # fmt: skip
+    panels = [
+        time_panels.rates("picked_asked", inline([*asked, *done]), ["asked", "done"], "operations/s", (0, length))
+    ]
+    panels += [_bands("response", bands, length)] if bands else []
+    marks = [{"at_s": row.begin_s} for row in stages[1:]]
+    shown = [
+        time_panels.mark(time_panels.shade(panel, recovering, (0, length)), marks, (0, length)) for panel in panels
+    ]
+    return Picture(
+        name="changing-rate",
+        title="A rate that changes: operations and response time",
+        description="; ".join(" ".join(cells) for cells in stage_table(record).rows),
+        panels=tuple(shown),
+        notes=("Dashed: the rate changes. Shaded: until the response time was back, or to the end of the stage.",),
+        table=stage_table(record),
+        heights=dict.fromkeys(range(len(shown)), PANEL_HEIGHT),
+    )
+
+
+def merge_kinds(response: Mapping[str, Mapping[int, Histogram]]) -> dict[int, Histogram]:
+    """Return the latencies of all kinds of operations together, by step."""
+    found: dict[int, Histogram] = {}
+    for steps in response.values():
+        for begin_s, histogram in steps.items():
+            found.setdefault(begin_s, Histogram()).merge(histogram)
+    return dict(sorted(found.items()))
 
 
 def _steps_note(rows: Sequence[Row]) -> tuple[str, ...]:

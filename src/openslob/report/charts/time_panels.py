@@ -89,6 +89,14 @@ def shade(panel: Panel, rows: Sequence[Row], ends: Ends) -> Panel:
     return combine((band, panel), "layer") if isinstance(panel, dict) else alt.LayerChart(layer=[band, panel])
 
 
+def mark(panel: Panel, rows: Sequence[Row], ends: Ends) -> Panel:
+    """Return a panel with a line over it at each moment ``at_s``; as it is without any."""
+    if not rows:
+        return panel
+    lines: alt.Chart = alt.Chart(inline(rows)).mark_rule(strokeDash=[4, 3], color=WARNING, strokeWidth=1.2)
+    return combine((panel, lines.encode(x=time_axis("at_s", ends))), "layer")
+
+
 def rate_rows(rows: Sequence[Row], names: FigureNames) -> list[Row]:
     """Return the rows of rates with the names of their series and the middles of their steps."""
     return [row | {"series": names.label(row["figure"]), "middle_s": (row["from_s"] + row["to_s"]) / 2} for row in rows]

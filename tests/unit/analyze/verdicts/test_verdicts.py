@@ -33,6 +33,11 @@ def verdict(name, **overrides):
     return next(found for found in judge(made.measurement(**overrides)) if found.name == name)
 
 
+# As asked: 1,000 a second and 3,000 in turn.
+CHANGING = made.timeline((1000.0, 1000.0, 1000.0, 1000.0, 1000.0, 3000.0, 3000.0, 3000.0, 3000.0, 3000.0) * 6)
+SCHEDULED = made.workload(rate_schedule="0s:1000,5s:3000,10s:1000")
+
+
 def noisy(sigma_pct):
     generator = random.Random(7)
     return made.timeline([2000 * (1 + generator.gauss(0, sigma_pct / 100)) for _ in range(60)])
@@ -304,6 +309,8 @@ CASES = [
     ("driver_quiet", UNKNOWN, {"host": made.host(server_cpu_s=0.0)}, "no measurable CPU"),
     ("quiet_machine", HOLDS, {}, "0.42 % of the CPU was stolen"),
     ("quiet_machine", HOLDS, {"timeline": noisy(5)}, "ops/s spread by"),
+    ("quiet_machine", UNKNOWN, {"timeline": CHANGING, "workload": SCHEDULED}, "the rate was to change"),
+    ("quiet_machine", FAILS, {"timeline": CHANGING}, "The machine is noisy"),
     ("quiet_machine", UNKNOWN, {"local": False}, "stolen CPU is unknown"),
     ("quiet_machine", UNKNOWN, {"local": False, "timeline": noisy(30)}, "ops/s spread by"),
     ("quiet_machine", FAILS, {"timeline": noisy(30)}, "The machine is noisy"),
@@ -321,6 +328,7 @@ CASES = [
     ("steady", HOLDS, {}, "Steady since second 0 of 60."),
     ("steady", HOLDS, {"timeline": made.timeline((1500.0,) * 6 + (2000.0,) * 54)}, "Steady since second"),
     ("steady", FAILS, {"timeline": made.timeline((1000.0,) * 30 + (2000.0,) * 30)}, "only from second 30 of 60"),
+    ("steady", UNKNOWN, {"timeline": CHANGING, "workload": SCHEDULED}, "Not judged: the rate was to change"),
     ("steady", FAILS, {"timeline": made.timeline([1000.0 + 50 * i for i in range(60)])}, "No part"),
     ("steady", UNKNOWN, {"timeline": made.timeline((2000.0,) * 9)}, "fewer than 10 points"),
     ("steady", UNKNOWN, {"timeline": made.timeline((30.0,) * 60)}, "enough operations"),

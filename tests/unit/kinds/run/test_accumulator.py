@@ -191,3 +191,15 @@ def test_a_slice_that_ends_on_the_second_belongs_to_the_second_before():
     accumulator = tally_of((0, a_slice(0, 1000, selects=1)), (0, a_slice(1000, 1001, updates=2)))
     found = [(second, kind, histogram.count) for second, kind, histogram in accumulator.seconds_before(10)]
     assert found == [(0, OpKind.SELECT, 1), (1, OpKind.UPDATE, 2)]
+
+
+def test_what_was_due_of_a_rate_that_changes_is_counted_by_its_schedule():
+    """100 a second until 10 s, then 300: 200 + 900 are due from 8 s to 13 s, and one more a session."""
+    load = Workload(sessions=2, rate_schedule="0s:100,10s:300", run_time=20)
+    accumulator = WindowAccumulator(session_plans(load, 8192, "tag"), BEGIN)
+    for session in range(2):
+        accumulator.add(session, replace(a_slice(0, 13_000, selects=400), due_ns=BEGIN + 8 * NANOS))
+    schedule = accumulator.schedule(BEGIN + 20 * NANOS)
+    assert (schedule.not_begun, schedule.oldest_s) == (1102, 5)
+    assert schedule.wanted_per_s == pytest.approx(1900 / 13)
+    assert accumulator.asked_per_s(BEGIN + 9 * NANOS, BEGIN + 11 * NANOS) == pytest.approx(200)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import pairwise
 from resource import RLIM_INFINITY
+
+import pytest
 
 from factories.tables import table
 from openslob.core.counts import SliceCounts
@@ -134,3 +137,86 @@ def test_threads_of_many_sessions_ask_for_python_less_often_until_the_run_ends(s
         assert round(sys.getswitchinterval(), 6) == 0.005
     finally:
         sys.setswitchinterval(before)
+
+
+@dataclass
+class Paced(Session):
+    """Does what is due, each operation in ``service_ns``, on a clock of its own."""
+
+    service_ns: int = 1_000_000
+    now_ns: int = 0
+    dues: list[int] = field(default_factory=list)
+
+    def run_slice(self, request):
+        self.requests.append(request)
+        begun, due, limit = len(self.dues), request.due_ns, request.due_ns + request.due_for_us * 1000
+        self.now_ns = max(self.now_ns, request.not_before_ns)
+        while due < limit and max(self.now_ns, due) < request.until_ns:
+            self.dues.append(due)
+            self.now_ns = max(self.now_ns, due) + self.service_ns
+            due += round((request.interval_us or 0) * 1000)
+        if due < limit:
+            self.now_ns = max(self.now_ns, request.until_ns)
+        ops = len(self.dues) - begun
+        return SliceResult(request.not_before_ns, self.now_ns, None, SliceCounts(ops), {}, due_ns=due)
+
+
+def due_times(session, schedule, sessions=1, number=0, seconds=40):
+    """When the operations of a session are due, in s of the window; also what the worker reported."""
+    load = Workload(sessions=sessions, rate_schedule=schedule, run_time=seconds)
+    plan, reports = session_plans(load, 8192, "test")[number], []
+    worker = Worker(session, plan, reports.append, lambda: False)
+    worker.give(Phase("window", BEGIN, BEGIN + seconds * NANOS))
+    worker.give(None)
+    worker.run()
+    assert not [report for report in reports if isinstance(report, Lost)]
+    return [(due - BEGIN) / NANOS for due in session.dues], reports
+
+
+@table("service_ms", [1, 30])
+def test_operations_are_due_at_the_rate_of_their_stage_also_while_the_session_is_behind(service_ms):
+    """20 a second can take 30 ms each, 100 a second can't: a backlog of 20 s is left."""
+    dues, _ = due_times(Paced(service_ns=service_ms * 1_000_000), "0s:20,10s:100,20s:20", seconds=80)
+    of_stages = [bisect_left(dues, at) for at in (10, 20, 80)]
+    assert of_stages == [200, 1200, 2400]
+    gaps = [round(after - before, 6) for before, after in pairwise(dues)]
+    assert [set(gaps[low : high - 1]) for low, high in pairwise([0, *of_stages])] == [{0.05}, {0.01}, {0.05}]
+
+
+def test_what_is_left_of_an_interval_takes_its_time_at_the_next_rate():
+    """One in 10 s is due at 0 s and at 10 s: half of it has passed at 5 s, and the rest takes half of 1 s."""
+    dues, _ = due_times(Paced(), "0s:0.1,5s:1", seconds=8)
+    assert dues == [0, 5.5, 6.5, 7.5]
+
+
+def test_sessions_share_a_rate_that_changes_evenly():
+    together = sorted(
+        due for number in range(3) for due in due_times(Paced(), "0s:30,4s:90", sessions=3, number=number, seconds=8)[0]
+    )
+    gaps = [after - before for before, after in pairwise(together)]
+    assert gaps[:119] == pytest.approx([1 / 30] * 119, abs=1e-6)
+    assert gaps[120:479] == pytest.approx([1 / 90] * 359, abs=1e-6)
+
+
+def test_a_ramp_has_as_many_operations_as_its_line():
+    dues, _ = due_times(Paced(), "0s:10,10s:10-50,30s:50")
+    assert [bisect_left(dues, at) for at in (10, 20, 30, 40)] == [100, 300, 700, 1200]
+
+
+def test_slices_of_a_rate_that_changes_go_on_until_the_window_ends():
+    session = Paced(service_ns=30_000_000)
+    _, reports = due_times(session, "0s:20,10s:100,20s:20", seconds=60)
+    done = [report for report in reports if isinstance(report, SliceDone)]
+    assert [report.number for report in done] == list(range(len(done)))
+    assert [report.first_op for report in done[1:]] == [
+        report.first_op + report.result.counts.ops for report in done[:-1]
+    ]
+    assert session.requests[-1].until_ns == BEGIN + 60 * NANOS
+    assert [report.result.due_ns for report in done[:-1]] == [request.due_ns for request in session.requests[1:]]
+
+
+def test_the_warm_up_has_the_first_rate():
+    requests, _ = worked([WARM_UP], sessions=1, rate_schedule="0s:20,1s:100", run_time=10)
+    assert {request.interval_us for request in requests} == {None}
+    (plan,) = session_plans(Workload(sessions=1, rate_schedule="0s:20,1s:100", run_time=10), 8192, "test")
+    assert plan.interval_us == 50_000

@@ -83,6 +83,8 @@ CREATE PROCEDURE {procedure}(
     until_us         BIGINT,       -- begin no operation later
     resume_us        BIGINT,       -- end of a sleep that the end of the slice before cut short
     due_us           DECIMAL(22, 6),   -- when the first operation is due, if paced; a DOUBLE is exact to 0.25 µs only
+    interval_us      DOUBLE,       -- mean time between due times; 0: not paced
+    due_before_us    DOUBLE,       -- end before the first operation that is due then or later
     scale            BIGINT,       -- keys are 1 to scale
     work_unit        BIGINT,       -- rows a SELECT visits
     update_work_unit BIGINT,       -- rows an UPDATE changes
@@ -105,7 +107,6 @@ CREATE PROCEDURE {procedure}(
     think_phase      BIGINT,
     think_min        DOUBLE,       -- seconds
     think_max        DOUBLE,
-    interval_us      DOUBLE,       -- mean time between due times; 0: not paced
     poisson          BOOLEAN,      -- due times are those of a Poisson process, not at even intervals
     tag              VARCHAR(64) CHARACTER SET ascii,   -- unique to session and run: makes every written value new
     random_pct       INT,          -- share of each value that is random
@@ -256,6 +257,9 @@ slice: BEGIN
         IF interval_us > 0 THEN
             SET recent = CONCAT(recent, 4 * us + kind, ',', GREATEST(now_us - FLOOR(due_us), us), ',');
             SET due_us = due_us + CAST(interval_us * IF(poisson, -LN(1 - RAND()), 1) AS DECIMAL(22, 6));
+            IF due_us >= due_before_us THEN
+                SET op_limit = op + 1;
+            END IF;
         ELSE
             SET recent = CONCAT(recent, 4 * us + kind, ',');
         END IF;

@@ -9,6 +9,8 @@
 --           * The due time is kept as a distance in µs with fractions, so that rounding errors do not change the rate.
 
 -- name: wait
+        -- From then on another rate is asked for.
+        EXIT WHEN since_first >= due_for_us;
         due_at := first_due + since_first * interval '1 microsecond';
         IF due_at > ended_at THEN
             CALL {nap}(least(due_at, until), stop_key, stopping);

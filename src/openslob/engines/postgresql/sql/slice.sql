@@ -107,6 +107,7 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     stop_key         bigint,       -- advisory lock that is held exclusively when the run must stop
     step_aside       float8,       -- seconds to pause after the first operation of a common start; 0: none
     interval_us      float8,       -- mean time between due times
+    due_for_us       float8,       -- end before the first operation that is due so long after due_ns
     poisson          boolean,      -- due times are those of a Poisson process, not at even intervals
     INOUT resume_us  bigint,       -- end of a sleep that the end of the slice before cut short
     INOUT due_ns     bigint,       -- when the next operation is due, in ns since the epoch

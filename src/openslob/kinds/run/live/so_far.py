@@ -16,6 +16,7 @@ from openslob.analyze.trace import trace_of
 from openslob.analyze.verdicts import environment, server, validity
 from openslob.analyze.verdicts.course import no_stalls
 from openslob.core.measurement import Measurement
+from openslob.core.workload import RATE_SCHEDULE
 from openslob.record.model import RunRecord, Verdict
 from openslob.record.raw_csv import Happening
 
@@ -72,7 +73,12 @@ def verdicts_so_far(tables: RunTables, record: RunRecord, until: Until, errors: 
 def slow_so_far(
     tables: RunTables, record: RunRecord, end_s: float, events: Sequence[Happening]
 ) -> list[tuple[float, str]]:
-    """Return when the load was slow up to ``end_s``, each with its end, cause and evidence."""
+    """Return when the load was slow up to ``end_s``, each with its end, cause and evidence.
+
+    A rate that changes has slower stages, which are none of these.
+    """
+    if record.spec.get(RATE_SCHEDULE):
+        return []
     trace = trace_of(tables, end_s, events, load_kind(record).publishes_late)
     found = episodes(trace, search(trace))
     return [(each.begin_s, slow_text(each.end_s, each.cause, each.evidence)) for each in found]
