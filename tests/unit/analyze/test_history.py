@@ -168,7 +168,7 @@ def test_a_cost_has_its_currency_and_no_other() -> None:
 
 
 def test_an_unknown_figure_is_refused() -> None:
-    with pytest.raises(UsageError, match="no figure"):
+    with pytest.raises(UsageError, match="is not a figure"):
         histories([], ["speed"])
 
 

@@ -150,6 +150,10 @@ def test_help_completions_and_lists_do_not_wait_for_libraries_that_compute_draw_
     assert done.stdout.strip() == "[]"
 
 
+# Of signs that a program whose language is C prints, too.
+END = "=next="
+
+
 def printed_in_turn(*lines):
     """What each command line prints, all of them in one process, and whether each had imported what takes long."""
     code = (
@@ -158,10 +162,11 @@ def printed_in_turn(*lines):
         "    sys.argv[1:] = words\n"
         "    try: main()\n"
         "    except SystemExit: pass\n"
-        "    print([name for name in sys.modules if name in ('numpy', 'openslob.cli.run', 'openslob.awr')], end='\\0')"
+        "    found = [name for name in sys.modules if name in ('numpy', 'openslob.cli.run', 'openslob.awr')]\n"
+        f"    print(found, end='{END}', flush=True)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    return [tuple(printed.rsplit("\n", 1)) for printed in done.stdout.removesuffix("\0").split("\0")]
+    return [tuple(printed.rsplit("\n", 1)) for printed in done.stdout.removesuffix(END).split(END)]
 
 
 def test_the_list_of_commands_is_that_of_the_whole_program_and_imports_none_of_them():

@@ -279,8 +279,9 @@ def open_connection(
             "charset": "utf8mb4",
             "cursorclass": DictCursor,
             "program_name": f"{APPLICATION}/{purpose}",
-            "client_flag": CLIENT.MULTI_STATEMENTS if several else 0,
         }
+        if several:
+            arguments["client_flag"] = CLIENT.MULTI_STATEMENTS
         if watch:
             return PatientPyMySQL(watch, params, **arguments)
         connection: Connection = DirectConnection(**arguments, read_timeout=CONNECT_TIMEOUT_S)
