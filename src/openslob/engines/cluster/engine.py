@@ -129,6 +129,7 @@ class ClusterEngine:
             settings={name: _join([facts.settings.get(name, "") for facts in every]) for name in names},
             direct_io=None if None in direct else all(direct),
             instance="",
+            programs=_join([facts.programs for facts in every]),
             read_only=all(facts.read_only for facts in every),
             started_at=", ".join(started) if all(started) else "",
             instances=tuple(

@@ -156,11 +156,12 @@ def cluster(**more):
 
 def test_facts_are_what_all_have_in_common():
     made = [
-        Made("a", settings={"a": "1", "b": "2"}, free_connections=9),
-        Made("b", settings={"a": "1", "b": "3"}, cache_bytes=10, direct_io=False, read_only=True),
+        Made("a", settings={"a": "1", "b": "2"}, free_connections=9, programs="p 1"),
+        Made("b", settings={"a": "1", "b": "3"}, programs="p 2", cache_bytes=10, direct_io=False, read_only=True),
     ]
     facts = ClusterEngine(made).facts()
     assert facts.settings == {"a": "1", "b": "2 | 3"}
+    assert facts.programs == "p 1 | p 2"
     assert (facts.cache_bytes, facts.free_connections, facts.direct_io) == (10, 18, False)
     assert [(each.target, each.read_only) for each in facts.instances] == [("a", False), ("b", True)]
     assert not facts.read_only
