@@ -61,8 +61,11 @@ def beta_quantile(share: float, a: float, b: float) -> float:
 def t_quantile(degrees: float, share: float) -> float:
     """Return the quantile ``share``, from a half on, of Student's t distribution with these degrees of freedom.
 
-    t² / (degrees + t²) has the beta distribution with 1/2 and degrees/2.
+    t² / (degrees + t²) has the beta distribution with 1/2 and degrees/2. With infinitely many it is the normal one; NaN
+    if they are not known.
     """
+    if not math.isfinite(degrees):
+        return NormalDist().inv_cdf(share) if degrees > 0 else float("nan")
     squares = beta_quantile(2.0 * share - 1.0, 0.5, degrees / 2.0)
     return math.sqrt(degrees * squares / (1.0 - squares))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 
 import pytest
@@ -50,3 +51,8 @@ def test_without_a_shift_the_noncentral_t_is_students() -> None:
     for degrees in (1, 6, 31.5):
         assert noncentral_t_cdf(t_quantile(degrees, 0.9), degrees, 0.0) == pytest.approx(0.9, rel=1e-12)
     assert noncentral_t_cdf(1e300, 5, 2.0) == 1.0
+
+
+def test_degrees_of_freedom_that_are_not_finite_have_an_answer() -> None:
+    assert t_quantile(math.inf, 0.975) == pytest.approx(1.959964, abs=1e-6)
+    assert math.isnan(t_quantile(math.nan, 0.975))
