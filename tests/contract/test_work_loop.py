@@ -366,7 +366,8 @@ def test_changes_of_blocks_are_at_least_the_changed_rows_and_reading_makes_few(s
             changes[update_pct] = subject.counted(lambda worked=worked: worked.slices(200)).block_changes
     # Each row is in a block of its own, and its change has an undo record in another one.
     assert changes[100] >= 2 * 200 * 8
-    assert changes[0] < changes[100] / 4
+    # The server purges what was changed before, at any time.
+    assert changes[0] < changes[100] - 200 * 8
 
 
 def test_the_latency_of_an_update_includes_its_commit(subject):

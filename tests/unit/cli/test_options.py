@@ -50,7 +50,7 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 # Of parameters that take no number.
-_OTHER_VALUES = {"mode": "pio", "price": "3/month", "classes": "a:sessions=3"}
+_OTHER_VALUES = {"mode": "pio", "price": "3/month", "classes": "a:sessions=3", "rate_schedule": "0s:3"}
 
 
 def call(*args: str, env: dict[str, str] | None = None, typed: str | None = None):

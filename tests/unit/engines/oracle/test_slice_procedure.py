@@ -121,7 +121,7 @@ def test_times_are_whole_microseconds():
 
 def test_every_argument_of_the_procedure_is_given():
     given = choose_parameters(plan())
-    of_a_slice = {"first_op", "max_ops", "not_before_us", "until_us"}
+    of_a_slice = {"first_op", "max_ops", "not_before_us", "until_us", "interval_us", "due_before_us"}
     returned = {name for name in ARGUMENTS if name in (*KEPT, *TEXTS) or name.startswith(("rows_", "began", "ended"))}
     assert set(ARGUMENTS) == set(given) | of_a_slice | returned | {"ops", "conflicts"}
     assert all(not isinstance(value, bool) for value in given.values())
