@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from openslob.analyze.curves.points import (
+    PLANS,
     SESSIONS,
     Parameters,
     ParameterValue,
@@ -51,7 +52,6 @@ FIGURES = (*(name for name in METRICS if name not in _NO_RESULTS), *LATENCY_FIGU
 # The only metrics that a class of sessions, or a stage of a rate that changes, has beside its latencies.
 OF_CLASS = frozenset({"ops_per_s", "recovery_s", "response_p50_us", "response_p99_us"})
 
-_PLANS = "engine.plans."
 # Facts of the engine that come from the load of a run.
 _OF_LOAD = frozenset({"plans", "data_bytes"})
 NO_PLAN = "none"
@@ -417,7 +417,7 @@ def _fact_mismatches(records: Sequence[Mapping[str, RunRecord]], pairs: Sequence
 
 def _fact(known: Mapping[str, set[ParameterValue]], name: str) -> set[ParameterValue]:
     """Return the values of a fact; of a plan, `NO_PLAN` where the side has plans, but no statement of this kind."""
-    has_others = name.startswith(_PLANS) and any(other.startswith(_PLANS) for other in known)
+    has_others = name.startswith(PLANS) and any(other.startswith(PLANS) for other in known)
     return known.get(name, {NO_PLAN if has_others else None})
 
 

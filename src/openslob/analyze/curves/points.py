@@ -72,7 +72,7 @@ def mismatches(runs: Sequence[Run]) -> tuple[ConditionMismatch, ...]:
     by_run = [run.facts for run in runs]
     names = sorted({name for known in by_run for name in known} - _VARIES_IN_SERIES)
     # A class without sessions has operations of no kind, and these no plan.
-    none: dict[str, set[ParameterValue]] = {name: set() if name.startswith(_PLANS) else {None} for name in names}
+    none: dict[str, set[ParameterValue]] = {name: set() if name.startswith(PLANS) else {None} for name in names}
     values = {name: set[ParameterValue]().union(*(known.get(name, none[name]) for known in by_run)) for name in names}
     return tuple(ConditionMismatch(name, in_order(several)) for name, several in values.items() if len(several) > 1)
 
@@ -122,7 +122,8 @@ def in_order(values: Set[ParameterValue]) -> tuple[ParameterValue, ...]:
     return tuple(sorted(values, key=lambda value: (value is None, isinstance(value, str), str(value))))
 
 
-_PLANS = "engine.plans."
+# The beginning of the names of facts that are plans of statements.
+PLANS = "engine.plans."
 RESPONSE = tuple(RESPONSE_PREFIX + name for name in SERVICE)
 LATENCIES = (*SERVICE, *RESPONSE)
 # The end of the name of a parameter: how many sessions a class has.
