@@ -238,7 +238,7 @@ def figure_of(record: RunRecord, name: str) -> float | None:
         return record.value(name)
     kind, _, statistic = name.partition("_")
     if kind == "op":
-        kind = max(record.latency, key=lambda each: record.latency[each].get("count") or 0, default="")
+        kind = record.most_frequent
     return latency_of(record, kind, statistic)
 
 

@@ -365,6 +365,11 @@ class RunRecord(DocumentWithFigures):
             yield "classes of sessions were asked for and have no figures, or have some and were not asked for"
 
     @property
+    def most_frequent(self) -> str:
+        """The kind of operation that was done most often; empty if there was none."""
+        return max(self.latency, key=lambda kind: self.latency[kind].get("count") or 0, default="")
+
+    @property
     def relative(self) -> str:
         """The product that answered, with its version, if it is not the one whose protocol it speaks; else empty."""
         family, product = (self.engine.get("flavour") or {}).get("family"), self.engine.get("product")
