@@ -227,7 +227,7 @@ def _over(host: HostDelta, seconds: float) -> HostDelta:
 
 _HOST_AMOUNTS = (
     *("server_cpu_s", "sampler_cpu_s", "server_cpus_busy_s", "server_read_bytes", "server_write_bytes"),
-    *("driver_cpu_s", "server_runqueue_s"),
+    *("driver_cpu_s", "server_runqueue_s", "foreground_cpu_s", "background_cpu_s"),
 )
 
 
