@@ -27,11 +27,12 @@ class ForeignFileError(ReportError):
     """A file is no report at all, such as the output of another program."""
 
 
+_COMPARED_CLUSTER = "a compare-period report of a cluster (awrgdrpt.sql)"
 # Titles of reports; the first one found in the file decides. A string is the description of an unsupported kind.
 _KINDS: tuple[tuple[str, ReportKind | str], ...] = (
     (
-        r"WORKLOAD REPOSITORY RAC COMPARE PERIOD REPORT|AWR Compare Period RAC Report",
-        "a compare-periods report of a cluster",
+        r"WORKLOAD REPOSITORY RAC COMPARE PERIOD REPORT|AWR Compare Period RAC Report|AWR RAC Compare Period Report",
+        _COMPARED_CLUSTER,
     ),
     (r"WORKLOAD REPOSITORY COMPARE PERIOD REPORT|AWR Compare Period Report", ReportKind.AWR_COMPARE),
     (r"WORKLOAD REPOSITORY SQL REPORT", "an AWR report of a single SQL statement"),
@@ -84,6 +85,9 @@ _BASE64 = re.compile(r"^content-transfer-encoding:[ \t]*base64", re.IGNORECASE |
 _ACTIVE = re.compile(r"\b(?:emviewers|fxtmodel|perfhub)\b", re.IGNORECASE)
 _ORACLE_ERROR = re.compile(r"\b(?:ORA|SP2|TNS)-\d{4,5}:[^\r\n]{0,120}")
 _REMEDY = "give AWR reports (awrrpt.sql, awrgrpt.sql) or Statspack reports (spreport.sql), as text or HTML"
+_REMEDIES = {
+    _COMPARED_CLUSTER: "create one report of each period (awrgrpt.sql), and compare these: slob awr --compare A B"
+}
 _PDB = re.compile(r"WORKLOAD\s+REPOSITORY\s+PDB\s+REPORT", re.IGNORECASE)
 _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>", re.IGNORECASE)
 _PAGE_HEADING = re.compile(r"\n(?:[ \t]*\n)?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
@@ -151,7 +155,7 @@ def recognise(data: bytes, name: str) -> ReportText:
         raise ForeignFileError(f"{name}: not an AWR or Statspack report: {_describe(text)}", _REMEDY)
     kind = _kind(mark)
     if not isinstance(kind, ReportKind):
-        raise ForeignFileError(f"{name}: this is {kind}, not a report of a single period", _REMEDY)
+        raise ForeignFileError(f"{name}: this is {kind}, which is not read", _REMEDIES.get(kind, _REMEDY))
     following = _next_report(text, mark)
     text = text[: following[0]]
     is_html = _is_html(text)
