@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 import quopri
 import re
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from json import JSONDecoder
@@ -234,18 +233,14 @@ def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
     """
     end = _END.search(text, first.end())
     after = end.start() if end else len(text)
-    flat = flatten(text)
-    headings = _headings(text, flat, first.end())
-    headed = heading = next(headings)
     titled = True
-    for mark in _find(_MARKS, _FIRST_WORDS, text, flat, first.end()):
+    for mark in _find_marks(text, first.end()):
         kind = _kind(mark)
         if mark.start() < after:
-            while heading < (mark.end(),):
-                heading = next(headings)
-            if not isinstance(kind, ReportKind) or heading[1] > mark.end() + _TITLE_REACH:
+            reach = mark.end() + _TITLE_REACH
+            if not isinstance(kind, ReportKind) or not _HEADING.search(text, mark.end(), reach):
                 continue
-            if titled and headed[1] > mark.start() and _is_titled_twice(text, first, mark):
+            if titled and _is_titled_twice(text, first, mark):
                 titled = False
                 continue
         page = max(text.rfind("<html", after if end and mark.start() > after else first.end(), mark.start()), -1)
@@ -254,23 +249,14 @@ def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
     return len(text), ""
 
 
-def _headings(text: str, flat: bytes, start: int) -> Iterator[tuple[int, int]]:
-    """Yield where each heading of a report's header is, and at last one beyond any text."""
-    yield from (found.span() for found in _find(_HEADING, ("db", "snap", "begin"), text, flat, start))
-    yield sys.maxsize, sys.maxsize
+def _find_marks(text: str, start: int) -> Iterator[re.Match[str]]:
+    """Yield what ``_MARKS.finditer`` does, in a tenth of its time.
 
-
-def _find(
-    pattern: re.Pattern[str], first_words: Iterable[str], text: str, flat: bytes, start: int
-) -> Iterator[re.Match[str]]:
-    """Yield what ``pattern.finditer`` does, if each match begins with one of ``first_words``, in a tenth of its time.
-
-    ``flat`` is `flatten` of ``text``: a pattern without regard to case looks at each character, and the search for a
-    word does not.
+    A pattern without regard to case looks at each character, and the search for the first word of a title does not.
     """
-    end = start
-    for at in sorted(at for word in first_words for at in _find_word(word.encode(), flat, start)):
-        if at >= end and (match := pattern.match(text, at)):
+    flat, end = flatten(text), start
+    for at in sorted(at for word in _FIRST_WORDS for at in _find_word(word.encode(), flat, start)):
+        if at >= end and (match := _MARKS.match(text, at)):
             yield match
             end = match.end()
 
@@ -286,9 +272,10 @@ def _find_word(word: bytes, flat: bytes, start: int) -> Iterator[int]:
 
 
 def _is_titled_twice(text: str, first: re.Match[str], mark: re.Match[str]) -> bool:
-    """Return whether ``first`` is the title of a page, and ``mark`` that of the report on it."""
+    """Return whether ``first`` is the title of a page, and ``mark`` that of the report on it, above any heading."""
     titles = [_PAGE_TITLE.match(text, title.start()) is not None for title in (first, mark)]
-    return titles == [True, False] and _kind(mark) is not ReportKind.STATSPACK
+    is_page = titles == [True, False] and _kind(mark) is not ReportKind.STATSPACK
+    return is_page and not _HEADING.search(text, first.end(), mark.start())
 
 
 def decode(data: bytes) -> str:
