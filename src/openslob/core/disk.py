@@ -115,8 +115,13 @@ def _status(path: Path, follow: bool = True) -> os.stat_result | None:
 
 
 def _is_open_file(path: Path) -> bool:
-    """Return whether it is a link to a descriptor of a process, such as /dev/stdout."""
-    return path.is_symlink() and path.absolute().parts[1] in ("dev", "proc")
+    """Return whether it is a link to a descriptor of a process, such as /dev/stdout, which leads to one below /proc."""
+    while path.is_symlink():
+        path = path.parent.resolve() / path.name
+        if path.parts[1] == "proc":
+            return True
+        path = path.parent / path.readlink()
+    return False
 
 
 def _replace(path: Path, raw: bytes, mode: int | None, before: os.stat_result | None) -> None:
