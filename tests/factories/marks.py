@@ -20,7 +20,7 @@ _ENGINES = {
     "oracle-rig": "mariadb",
 }
 # The folders of tests that start servers.
-ON_SERVERS = ("real", "contract", "faults", "matrix")
+_ON_SERVERS = ("real", "contract", "faults", "matrix")
 # Files of tests whose words name one engine only by accident, or none.
 _EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}, "test_tls": {"postgresql"}}
 # Started first, since they last longest.
@@ -32,13 +32,18 @@ _LONG_FIRST = (
 
 def mark(item: pytest.Item) -> None:
     """Add the marks of an item."""
-    if item.path.parts[-2] in ON_SERVERS:
+    if is_on_servers(item):
         for engine in engines_of(item):
             item.add_marker(engine)
     if group := group_of(item):
         item.add_marker(pytest.mark.xdist_group(group))
     if (name := server_of(item)) in PROMISED:
         item.user_properties.append(("server", name))
+
+
+def is_on_servers(item: pytest.Item) -> bool:
+    """Return whether a test may start servers."""
+    return item.path.parts[-2] in _ON_SERVERS
 
 
 def engines_of(item: pytest.Item) -> set[str]:
