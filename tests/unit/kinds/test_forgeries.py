@@ -23,6 +23,8 @@ from openslob.kinds.verification import render_verification, verification_json
 from openslob.record import digests, labels, store
 from openslob.record.model import Holds
 
+pytestmark = pytest.mark.any_python
+
 RAW = ("slices.csv", "engine.csv", "os.csv", "waits.csv", "latency.csv", "events.csv", "samples.csv")
 # What no figure needs, by file and column: the group `ROWS` of what is only stated.
 MOMENTS = {
@@ -32,10 +34,11 @@ MOMENTS = {
     "latency.csv": {"second"},
     "events.csv": {"wall_ns", "text"},
 }
-# Counters of the operating system of which figures need the first and the last reading, at most.
-READINGS = {"os.csv"}
-# Of these, which the course of a load has and no figure.
-OF_THE_COURSE = {"server.server_write_bytes"}
+# Counters of the operating system of which figures need the first and the last reading, and levels: the last alone.
+COUNTERS = (
+    "host.cpu_", "server.server_cpu_s", "server.server_read_bytes", "sampler.", "device.", "driver.driver_cpu_s",
+)  # fmt: skip
+LEVELS = ("host.cores", "server.server_cores")
 
 
 @pytest.fixture(scope="module")
@@ -127,12 +130,11 @@ def is_row_between(sealed: Path, file: str, digit: Digit) -> bool:
         return True
     if file == "samples.csv":
         return digit.column == "value" and (stood_still(sealed, digit.row[2]) or not is_counted(sealed, digit))
-    if file not in READINGS:
+    if file != "os.csv":
         return False
-    moments = [line.partition(",")[0] for line in (sealed / file).read_text().splitlines()[1:]]
-    used = ("host.cpu_", "server.server_", "sampler.", "device.", "driver.", "memory.page", "cgroup.cpu_", "host.cores")
-    is_used = digit.row[1].startswith(used) and digit.row[1] not in OF_THE_COURSE
-    return digit.row[0] not in (moments[0], moments[-1]) or not is_used
+    first, *_, last = (line.partition(",")[0] for line in (sealed / file).read_text().splitlines()[1:])
+    needed = {first: COUNTERS, last: (*COUNTERS, *LEVELS)}.get(digit.row[0], ())
+    return not digit.row[1].startswith(needed)
 
 
 def stood_still(sealed: Path, counter: str) -> bool:

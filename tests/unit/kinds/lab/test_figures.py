@@ -22,6 +22,8 @@ from openslob.kinds.lab.figures import (
 from openslob.metrics.run_metrics import figure_of
 from openslob.record.model import Figure, Holds
 
+pytestmark = pytest.mark.any_python
+
 
 def verdicts(record):
     return {each.name: each.verdict for each in record.verdicts}
