@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from openslob.core.access import AccessKind
-from openslob.core.workload import CLASSES, RATE_SCHEDULE, Loop, Workload
-from openslob.metrics import CHANGING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
+from openslob.core.workload import CLASSES, RATE_SCHEDULE, Loop, Mode, Workload
+from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
 
 # The parameter of an observation that says what was observed.
@@ -64,7 +64,8 @@ def _mix_of(spec: Mapping[str, Any], between: str = ", ") -> str:
     access = str(spec.get("access", ""))
     scans = [f"{spec['scan_pct']} % scans"] if spec.get("scan_pct") else []
     law = [access] if access.startswith(AccessKind.ZIPF) else []
-    return between.join([f"{spec.get('update_pct')} % updates", *scans, *law])
+    what = "churn" if spec.get("mode") == Mode.CHURN else "updates"
+    return between.join([f"{spec.get('update_pct')} % {what}", *scans, *law])
 
 
 def is_client_loop(record: RunRecord) -> bool:
@@ -112,6 +113,7 @@ def _run_in_words(record: RunRecord) -> str:
 def _run_figures(record: RunRecord) -> list[str]:
     paced = OBSERVED if is_paced(record) else OBSERVED | PACED
     left_out = paced if record.spec.get(RATE_SCHEDULE) else paced | CHANGING
+    left_out = left_out if record.spec.get("mode") == Mode.CHURN else left_out | CHURNING
     return _without(left_out if record.spec.get("connect_every") else left_out | CONNECTING, record)
 
 
@@ -124,7 +126,8 @@ def _observation_in_words(record: RunRecord) -> str:
 
 
 def _observation_figures(record: RunRecord) -> list[str]:
-    return _without(OF_OWN_LOAD if record.spec.get("command") else OF_OWN_LOAD | {"client_cpu_per_s"}, record)
+    left_out = OF_OWN_LOAD | CHURNING
+    return _without(left_out if record.spec.get("command") else left_out | {"client_cpu_per_s"}, record)
 
 
 LOAD_KINDS = {

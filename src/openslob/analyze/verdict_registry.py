@@ -112,6 +112,7 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("mode", VerdictGroup.READ, Severity.INVALID),
     VerdictRow("hits_as_expected", VerdictGroup.READ, Severity.CAUTION),
     VerdictRow("data_in_place", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("cleanup_keeps_up", VerdictGroup.LIMIT, Severity.CAUTION),
     VerdictRow("cache_size_kept", VerdictGroup.UNDISTURBED, Severity.CAUTION),
     VerdictRow("not_throttled", VerdictGroup.LIMIT, Severity.CAUTION, _at_most(throttled_pct=2)),
     VerdictRow("log_switches", VerdictGroup.UNDISTURBED, Severity.NOTE),

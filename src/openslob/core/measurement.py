@@ -101,6 +101,9 @@ class EngineDelta:
     to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed the
     size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
     ``direct_scans`` are the scans of tables that read past the shared cache.
+    With MODE=churn: ``rows_inserted_or_deleted`` of the test tables, and the growth, which may be less than 0, of
+    ``table_bytes``, ``index_bytes`` and what is left to clean up: ``dead_rows`` for vacuums (``vacuums`` ended), or
+    ``purge_lag``, transactions whose old row versions wait to be purged.
     ``transactions`` are all clients', committed or rolled back, our samplers' left out: counted of the whole server
     only.
 
@@ -149,6 +152,12 @@ class EngineDelta:
     transactions: float | None = None
     foreground_cpu_us: float | None = None
     direct_scans: float | None = None
+    rows_inserted_or_deleted: float | None = None
+    table_bytes: float | None = None
+    index_bytes: float | None = None
+    dead_rows: float | None = None
+    vacuums: float | None = None
+    purge_lag: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -184,11 +193,15 @@ class EngineDelta:
 WAIT_LATENCY = "wait_latency"
 # The fields of `EngineDelta` that are no counters: they break counters down or say what they are.
 _NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others", "remedies"})
+# The counters that are read of a load with MODE=churn only.
+CHURN_COUNTERS = frozenset(
+    {"rows_inserted_or_deleted", "table_bytes", "index_bytes", "dead_rows", "vacuums", "purge_lag"}
+)
 # The counters that an engine may not have at all. What has no such counter needs no reason, and no verdict on it.
 ONLY_SOME_HAVE = frozenset({
     "background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us", "cache_blocks_read",
     "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits", "cache_resizes", "throttled_us",
-    "transactions", "foreground_cpu_us", "direct_scans",
+    "transactions", "foreground_cpu_us", "direct_scans", *CHURN_COUNTERS,
 })  # fmt: skip
 
 

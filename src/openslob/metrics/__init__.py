@@ -6,6 +6,7 @@
 from openslob.metrics.model import Better, Metric, RunMetric
 from openslob.metrics.run_metrics import (
     CHANGING,
+    CHURNING,
     CONNECTING,
     METRICS,
     OBSERVED,
@@ -19,6 +20,7 @@ from openslob.metrics.storage_metrics import STORAGE_METRICS, storage_figure
 
 __all__ = [
     "CHANGING",
+    "CHURNING",
     "CONNECTING",
     "METRICS",
     "OBSERVED",

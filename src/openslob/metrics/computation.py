@@ -40,6 +40,7 @@ from openslob.metrics.waits import db_time_shares, is_enough
 NO_RATE = "no rate was given"
 NO_COMMAND = "no command was observed"
 
+NO_INSERTS = "no row was inserted"
 STAY_CONNECTED = "sessions stayed connected, or connected but before the window"
 NO_WAKE_UP = "no session had to wait for an operation, or the engine does not time it"
 
@@ -387,6 +388,12 @@ def session_count(measurement: Observed) -> Quantity:
 def log_wait_pct(measurement: Observed) -> Quantity:
     """Return the share of DB time that went to the log, in %."""
     return db_time_shares(measurement)[WaitClass.LOG]
+
+
+def write_amplification(measurement: Observed) -> Quantity:
+    """Return the bytes that the engine wrote, blocks and log, per byte that was inserted."""
+    written = quantity.engine(measurement, "write_bytes").plus(quantity.engine(measurement, "log_bytes"))
+    return written.per(own_load(measurement, lambda run: quantity.total(run, "bytes_inserted")), NO_INSERTS)
 
 
 def begun_pct(measurement: Observed) -> Quantity:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from openslob.core.counts import VISITED
 from openslob.core.cpu_figures import BACKGROUND_CPU, FOREGROUND_CPU, IOPS_PER_FOREGROUND_CPU, CpuFigure
 from openslob.core.measurement import Measurement, Observed
 from openslob.core.session_classes import split_kind
 from openslob.core.units import MIB, Price
 from openslob.core.workload import PRICE
 from openslob.metrics.computation import (
+    NO_INSERTS,
     Amount,
     ChangeTimes,
     ClientCpu,
@@ -39,6 +41,7 @@ from openslob.metrics.computation import (
     not_begun_pct,
     session_count,
     wake_up_late_us,
+    write_amplification,
 )
 from openslob.metrics.cost import CURRENCY, cost_at, cost_in, unit_in
 from openslob.metrics.model import RESPONSE_PREFIX, Better, RunMetric, TimelinePanel
@@ -74,7 +77,7 @@ METRICS: dict[str, RunMetric] = {
         RunMetric("lio_per_s", "Logical reads", "blocks/s", _M, "Blocks requested from the buffer cache, as the engine counts them, index blocks included.",
                   PerSecond(EngineCounter("logical_reads")), TimelinePanel.REQUESTS),
         RunMetric("block_visits_per_s", "Block visits", "blocks/s", _M, "Table rows the work loop visited: one row is one block.",
-                  Composite(block_visit_rate, SessionSum("rows_read"), SessionSum("rows_updated"), SessionSum("rows_scanned"))),
+                  Composite(block_visit_rate, *map(SessionSum, VISITED))),
         RunMetric("pio_read_per_s", "Physical read requests", "1/s", _M, "Read requests the engine made because a block was not in its cache. Whether they reached a device is a verdict.",
                   PerSecond(EngineCounter("read_requests")), TimelinePanel.REQUESTS),
         RunMetric("pio_read_mb_per_s", "Physical reads", "MB/s", _M, "Bytes of the engine's physical read requests, in units of 1,048,576.",
@@ -164,6 +167,24 @@ METRICS: dict[str, RunMetric] = {
                   Composite(connect_us(0.99), ConnectTimes("connects"))),
         RunMetric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was repeated.",
                   Amount(SessionSum("conflicts"))),
+        RunMetric("rows_inserted_per_s", "Rows inserted", "1/s", _M, "Rows that the work loop inserted at the heads of its rings (MODE=churn).",
+                  PerSecond(SessionSum("rows_inserted"))),
+        RunMetric("rows_deleted_per_s", "Rows deleted", "1/s", _M, "Rows that the work loop deleted at the tails of its rings (MODE=churn).",
+                  PerSecond(SessionSum("rows_deleted"))),
+        RunMetric("table_growth_mb_per_min", "Growth of tables", "MB/min", _L, "Growth of the tables' files, in units of 1,048,576 bytes (MODE=churn). The number of rows stays the same.",
+                  PerSecond(EngineCounter("table_bytes"), 60 / MIB)),
+        RunMetric("index_growth_mb_per_min", "Growth of indexes", "MB/min", _L, "Growth of the indexes' files, where they have their own, in units of 1,048,576 bytes (MODE=churn).",
+                  PerSecond(EngineCounter("index_bytes"), 60 / MIB)),
+        RunMetric("dead_rows_growth_per_s", "Growth of dead rows", "1/s", _L, "Dead rows that no vacuum has removed, at the end of the window less those at its begin, per second (MODE=churn).",
+                  PerSecond(EngineCounter("dead_rows"))),
+        RunMetric("purge_lag_growth_per_s", "Growth of the purge lag", "1/s", _L, "Transactions whose old row versions wait to be purged, at the end of the window less those at its begin, per second (MODE=churn).",
+                  PerSecond(EngineCounter("purge_lag"))),
+        RunMetric("vacuums_total", "Vacuums", "", _N, "Vacuums of the tables that ended in the window (MODE=churn).",
+                  Amount(EngineCounter("vacuums"))),
+        RunMetric("write_amplification", "Write amplification", "", _L, "Bytes that the engine wrote, blocks and log, per byte of the keys and texts of inserted rows (MODE=churn).",
+                  Composite(write_amplification, EngineCounter("write_bytes"), EngineCounter("log_bytes"), SessionSum("bytes_inserted"))),
+        RunMetric("dev_write_amplification", "Device write amplification", "", _L, "Bytes that the block device wrote, for all programs, per byte of the keys and texts of inserted rows (MODE=churn).",
+                  Ratio(Amount(DeviceCounter("write_bytes")), Amount(SessionSum("bytes_inserted")), NO_INSERTS)),
         RunMetric("package_power_w", "Power of the processors", "W", _N, "Mean power of all processor packages of the server's host, by RAPL, for all that ran there; memory, devices and fans are not in it.",
                   PerSecond(HostCounter("package_energy_j"))),
         RunMetric("joules_per_million_reads", "Energy per 1M read requests", "J", _L, "Energy of all processor packages of the host for a million physical read requests.",
@@ -196,6 +217,12 @@ CONNECTING = frozenset(
     for name, metric in METRICS.items()
     if any(isinstance(each, ConnectTimes) for each in metric.computation.inputs)
 )
+# Figures that only runs have whose rows come and go.
+CHURNING = frozenset({
+    "rows_inserted_per_s", "rows_deleted_per_s", "table_growth_mb_per_min", "index_growth_mb_per_min",
+    "dead_rows_growth_per_s", "purge_lag_growth_per_s", "vacuums_total", "write_amplification",
+    "dev_write_amplification",
+})  # fmt: skip
 # Figures that only runs have whose rate changes.
 CHANGING = frozenset({"recovery_s"})
 # Figures that only runs at a given rate have.

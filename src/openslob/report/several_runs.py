@@ -337,7 +337,9 @@ def _points(points: PointSet, names: FigureNames) -> Section:
 
 def _runs_side_by_side(records: Sequence[RunRecord]) -> Section:
     names = names_for(records)
-    rows = tuple((names.label(name), *(show_figure(record, name) for record in records)) for name in METRICS)
+    found = {name for record in records for name in load_kind(record).figures(record)}
+    listed = [name for name in METRICS if name in found]
+    rows = tuple((names.label(name), *(show_figure(record, name) for record in records)) for name in listed)
     headlines = named_paragraphs((record.id, headline(record)) for record in records)
     return Section("Side by side", (*headlines, TextTable(("figure", *(record.id for record in records)), rows)))
 

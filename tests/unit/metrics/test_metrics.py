@@ -13,7 +13,8 @@ from factories.tables import table
 from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.method import OpKind
 from openslob.core.rate_schedule import Stage
-from openslob.metrics import CHANGING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
+from openslob.core.units import MIB
+from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
 from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
@@ -68,6 +69,15 @@ EXPECTED = {
     "connect_p50_us": 799,  # the middle of the bucket
     "connect_p99_us": 799,
     "conflicts_total": 0,
+    "rows_inserted_per_s": 800,
+    "rows_deleted_per_s": 800,
+    "table_growth_mb_per_min": 120,
+    "index_growth_mb_per_min": 6,
+    "dead_rows_growth_per_s": 10,
+    "purge_lag_growth_per_s": 20,
+    "vacuums_total": 3,
+    "write_amplification": 4,
+    "dev_write_amplification": 360 / 88.59375,
     "transactions_per_s": 210,
     "client_cpu_per_s": 0.1,
     "package_power_w": 100,
@@ -81,8 +91,13 @@ EXPECTED = {
 PRICED_LOAD = measurements.workload(price="657 EUR/month")
 CONNECTS = measurements.histogram(300, 800.0)
 STAGES = [Stage(at, at + 20, 2000, 2000, 2000, 1.0, 2.0, after) for at, after in ((0, None), (20, 4.0), (40, 2.0))]
+# Half of the rows that the updates change are deleted instead, and half inserted: 88.59375 MB of them.
+CHURN = {"rows_updated": 0, "rows_deleted": 6000, "rows_inserted": 6000, "bytes_inserted": 11_612_160}
+LEFT = {"table_bytes": 120 * MIB, "index_bytes": 6 * MIB, "dead_rows": 600, "purge_lag": 1200, "vacuums": 3}
 EVERYTHING = {
     "workload": PRICED_LOAD,
+    "sessions": [measurements.session(number, **CHURN) for number in range(measurements.SESSIONS)],
+    "engine": measurements.engine(**LEFT),
     "schedule": measurements.schedule(),
     "connects": CONNECTS,
     "stages": STAGES,
@@ -90,7 +105,8 @@ EVERYTHING = {
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
 TOTALS |= {"start_skew_ms"}
 NOT_RATES = TOTALS | PACED | CONNECTING | CHANGING | {"engine_read_latency_us", "driver_cpu_pct_of_db"}
-NOT_RATES |= {"log_sync_latency_us", "log_wait_pct"}
+NOT_RATES |= {"log_sync_latency_us", "log_wait_pct", "vacuums_total", "write_amplification", "dev_write_amplification"}
+APART = PACED | CONNECTING | CHANGING | CHURNING
 HOST_FIGURES = {
     name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver", "foreground", "background"))
 } | {
@@ -144,7 +160,7 @@ def test_a_load_that_did_not_recover_from_each_change_has_no_longest_time():
 
 def test_host_counters_over_another_window_take_away_the_hosts_rates_only():
     figures = summary(measurements.measurement(workload=PRICED_LOAD, host=measurements.host(seconds=66.0)))
-    missing = {name for name, figure in figures.items() if figure.value is None} - PACED - CONNECTING - CHANGING
+    missing = {name for name, figure in figures.items() if figure.value is None} - APART
     assert missing == HOST_FIGURES - {"driver_cpu_pct_of_db"}
 
 
@@ -424,11 +440,9 @@ def test_figures_of_a_load_that_is_not_ours_are_those_that_need_no_operation():
     # 1,000 sessions were seen at work in 200 samples.
     assert known == {name: pytest.approx({**EXPECTED, "db_time_per_s": 5.0}[name]) for name in known}
     missing = {name: figure.why for name, figure in figures.items() if figure.value is None}
-    assert set(missing) == OF_OWN_LOAD | PRICED
+    assert set(missing) == OF_OWN_LOAD | PRICED | CHURNING
     assert summary(measurements.observed(host=measurements.host()))["client_cpu_per_s"].why == NO_COMMAND
-    assert {why for name, why in missing.items() if name not in PACED | CONNECTING | CHANGING | PRICED} == {
-        NOT_OUR_LOAD
-    }
+    assert {why for name, why in missing.items() if name not in APART | PRICED} == {NOT_OUR_LOAD}
 
 
 def test_a_record_has_the_response_times_of_a_run_at_a_given_rate():

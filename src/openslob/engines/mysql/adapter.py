@@ -100,6 +100,8 @@ class MysqlEngine(ServerEngine[Connection]):
         # The purpose of every connection that was opened, by the server's number of it.
         self._opened: dict[int, str] = {}
         self._lookout = Lookout()
+        # Rows of a page of the test tables, in a run whose rows come and go.
+        self._rows_per_page: int | None = None
         self._override = GlobalSettingsOverride(lambda: self.open("settings"), self.names)
 
     def connect(self, purpose: str, watch: Watch) -> Connection:
@@ -256,13 +258,14 @@ class MysqlEngine(ServerEngine[Connection]):
         require_shared(workload, checks.NO_LOCAL_PATH)
         with self.querying("can't install the work loop", "install") as connection:
             identity = query(connection, statement("facts", "identity"))[0]
-            value_bytes = layout_of(identity["block_size"]).value_bytes
+            layout = layout_of(identity["block_size"])
+            self._rows_per_page = layout.rows_per_page if workload.churns else None
             in_cluster = is_on(connection, "wsrep_on")
             connection_registry.make(connection, self.names)
             for schema, part in procedures_of(workload) if workload.loop is Loop.SERVER else ():
                 routine = self.names.procedure(schema, part.number)
                 query(connection, statement("schema", "drop_routine", routine=routine))
-                of_class = (part.workload, value_bytes, in_cluster, part.number, workload.total_sessions)
+                of_class = (part.workload, layout, in_cluster, part.number, workload.total_sessions)
                 query(connection, compose_slice(self.names, schema, *of_class))
 
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
@@ -291,7 +294,7 @@ class MysqlEngine(ServerEngine[Connection]):
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlCounters:
         if scope is SamplingScope.SERVER:
             return MysqlServerCounters(self._open_observer("counters"), self.names)
-        return MysqlCounters(self._open_known("counters"), self.names)
+        return MysqlCounters(self._open_known("counters"), self.names, self._rows_per_page)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlWaits:
         if scope is SamplingScope.SERVER:

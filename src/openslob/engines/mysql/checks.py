@@ -407,10 +407,10 @@ def try_statements(connection: Connection, names: MysqlNames, plan: SessionPlan)
     """Yield a finding for the first statement that the server does not understand."""
     override_defaults(connection)
     in_cluster = is_on(connection, "wsrep_on")
-    value_bytes = layout_of(plan.block_size).value_bytes
-    statements = list(_list_statements(names, plan, value_bytes, in_cluster))
+    layout = layout_of(plan.block_size)
+    statements = list(_list_statements(names, plan, layout.value_bytes, in_cluster))
     if plan.workload.loop is Loop.SERVER:
-        statements.append((_LOOP, compose_slice(names, plan.schema, plan.workload, value_bytes, in_cluster)))
+        statements.append((_LOOP, compose_slice(names, plan.schema, plan.workload, layout, in_cluster)))
     for what, text in statements:
         try:
             query(connection, "PREPARE trial FROM %(text)s", {"text": text})

@@ -199,6 +199,7 @@ _COMMITS = "status.COM_COMMIT"
 _CHECKPOINTS = "metric.log_checkpoints"
 # MariaDB counts checkpoints in one byte: after 255 comes 0.
 _BYTE = 256
+_CHURNED = "churn.rows"
 PICO = 1e-6
 # The view of each product's status that can be part of a larger query, and the parts of counters.sql that read it.
 _STATUS_VIEWS = {"mariadb": "information_schema.global_status", "mysql": "performance_schema.global_status"}
@@ -248,10 +249,12 @@ class MysqlCounters(ConnectionOwner[Connection]):
 
     counting = Counting()
 
-    def __init__(self, connection: Connection, names: MysqlNames) -> None:
+    def __init__(self, connection: Connection, names: MysqlNames, rows_per_page: int | None = None) -> None:
+        """Take how many rows a page of the test tables has, where rows come and go."""
         super().__init__(connection)
         self._names = names
-        self._values = {"database": names.database, "tables": TABLES}
+        self._rows_per_page = rows_per_page
+        self._values: dict[str, Any] = {"database": names.database, "tables": TABLES, "rows_per_page": rows_per_page}
         with report_as("the counters can't be read"):
             query(connection, read_statements(PACKAGE, "session")["clock"])
             self._values["folder"] = self._folder(names.database)
@@ -285,6 +288,8 @@ class MysqlCounters(ConnectionOwner[Connection]):
         tables = [f"{rows}_visits", f"{changes}_changes", f"{rows}_sharing"]
         if rows == "table_io" and self._product:
             tables.append(f"table_io_changed_{self._product}")
+        if self._rows_per_page:
+            tables += [f"churn_{changes}", f"churn_sizes_{self._product}", f"churn_purge_{self._product}"]
         return (*tables, *files, "metrics_mariadb", "metrics_mysql")
 
     def _holds(self, question: str) -> bool:
@@ -361,7 +366,8 @@ def whole_delta(change: Values) -> EngineDelta:
     ``rows_updated_in_place``: a row leaves its page only when the page is split.
     """
     status = {name.removeprefix("status."): value for name, value in change.items() if name.startswith("status.")}
-    updated = total(change, "changes.")
+    churns = _CHURNED in change
+    updated = None if churns else total(change, "changes.")
     splits = _first(change, "status.INNODB_BUFFER_POOL_PAGES_SPLIT", "metric.index_page_splits")
     reads, (writes, write_bytes) = status.get("INNODB_DATA_READS"), _writes(change, status)
     read_us = scale(change.get(f"{DATA_FILE}.read_ps"), PICO)
@@ -385,6 +391,9 @@ def whole_delta(change: Values) -> EngineDelta:
         checkpoints=change.get("metric.log_checkpoints"),
         # No session has a cache of its own.
         private_visits=0.0,
+        rows_inserted_or_deleted=change.get(_CHURNED),
+        table_bytes=change.get("churn.table_bytes"),
+        purge_lag=change.get("churn.purge_lag"),
         by_object=_by_object(change, status),
         timed_waits=[TimedWait("IO:innodb_data_file", WaitClass.DATA_IO, reads, read_us)] if read_us and reads else (),
     )
@@ -434,9 +443,23 @@ _REASONS = {
 }
 
 
+_PURGED = "the server purges old row versions all the time: the purge lag is what is left of that"
+_CHURN_REASONS = {
+    "rows_updated": "the server counts all changes of rows together",
+    "rows_updated_in_place": "the server counts all changes of rows together",
+    "table_bytes": "the sizes of files are known to users with the privilege PROCESS",
+    "index_bytes": "the index is in the file of its table, which is the size that is known",
+    "dead_rows": _PURGED,
+    "vacuums": _PURGED,
+    "purge_lag": "the length of the history is known to users with the privilege PROCESS",
+}
+
+
 def _with_reasons(delta: EngineDelta) -> EngineDelta:
     missing = [name for name, value in delta.amounts().items() if value is None and name not in ONLY_SOME_HAVE]
     why = {name: _REASONS.get(name, "the server does not count it for this user") for name in missing}
+    if delta.rows_inserted_or_deleted is not None:
+        why |= {name: reason for name, reason in _CHURN_REASONS.items() if getattr(delta, name) is None}
     return replace(delta, unknown=why)
 
 

@@ -24,7 +24,7 @@ from openslob.kinds.run.plan import session_plans
 from openslob.kinds.run.samplers import Samplers, SystemReading, split_cpu
 from openslob.kinds.run.server_reports import ServerReports
 from openslob.kinds.run.session_pool import PULSE_S
-from openslob.metrics import CHANGING, CONNECTING, METRICS, OBSERVED, PACED, PRICED
+from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, PACED, PRICED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
 
 # Data of up to this share of the cache stay in it when read once.
@@ -294,7 +294,8 @@ def preflight(
 
 def _figures_of(workload: Workload) -> list[str]:
     """Return the names of the figures that a run of this workload has, known or not."""
-    left_out = OBSERVED if workload.is_paced else OBSERVED | PACED
+    # What rows leave behind that come and go is counted with the first run.
+    left_out = OBSERVED | CHURNING if workload.is_paced else OBSERVED | CHURNING | PACED
     left_out = left_out if workload.rate_schedule else left_out | CHANGING
     left_out = left_out if workload.price else left_out | PRICED
     left_out = left_out if workload.connect_every else left_out | CONNECTING

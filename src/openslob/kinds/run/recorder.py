@@ -367,7 +367,7 @@ class WindowAccumulator:
             at_s,
             counts.ops,
             sum(histogram.sum_us for histogram in service),
-            counts.rows_read + counts.rows_updated + counts.rows_scanned,
+            counts.rows_visited,
             counts.updates,
             reads,
             (_together(self.response) if self.is_paced else {}) or _together(self.latency),

@@ -420,7 +420,9 @@ class _Run:
         host = aftermath.with_drivers(seen, self._drivers)
         host = aftermath.set_host_facts(self._builder, samplers, recorder.limits, host)
         ceiling = self._request.ceiling
-        blocks_after, data_fault = aftermath.data_after(self._engine, self._builder.notes) if after else (None, "")
+        blocks_after, data_fault = (
+            aftermath.data_after(self._engine, self._builder.notes, self._workload.churns) if after else (None, "")
+        )
         # What no row says, and reasons why figures are unknown.
         return replace(
             measured,

@@ -1,6 +1,6 @@
-"""Counters of MariaDB that do not grow for ever."""
+"""Counters of MariaDB that do not grow for ever, and those of rows that come and go."""
 
-from openslob.engines.mysql.counters import ByteCount
+from openslob.engines.mysql.counters import ByteCount, whole_delta
 
 
 def counted_on(*counts):
@@ -15,3 +15,12 @@ def test_checkpoints_are_counted_on_where_their_byte_begins_again():
 def test_a_count_that_has_more_than_a_byte_is_taken_as_it_is_and_a_reset_shows():
     assert counted_on(250, 300, 1000, 3) == [250, 300, 1000, 3]
     assert counted_on(255, 1, 300) == [255, 257, 300]
+
+
+def test_rows_that_come_and_go_are_counted_apart_from_updates_which_are_then_not_known():
+    change = {"churn.rows": 200.0, "churn.purge_lag": -7.0, "changes.cf1_1": 400.0, "visits.cf1_1.custid": 100.0}
+    delta = whole_delta(change)
+    assert (delta.rows_inserted_or_deleted, delta.purge_lag, delta.rows_read) == (200, -7, 100)
+    assert (delta.rows_updated, delta.table_bytes, delta.dead_rows) == (None, None, None)
+    assert {"rows_updated", "table_bytes", "index_bytes", "dead_rows", "vacuums"} <= delta.unknown.keys()
+    assert whole_delta({"changes.cf1_1": 400.0}).rows_updated == 400

@@ -107,6 +107,40 @@ WHERE object_schema = %(database)s AND object_name REGEXP %(tables)s AND object_
   AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
 
+-- name: churn_userstat
+-- This and the next ones are read with MODE=churn only. Visited rows of the test tables that were inserted or deleted: each
+-- goes with the others of its page. Parameters: rows_per_page.
+SELECT 'churn', 'rows', COALESCE(SUM(rows_changed), 0) / %(rows_per_page)s FROM information_schema.table_statistics
+WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
+
+-- name: churn_table_io
+SELECT 'churn', 'rows', COALESCE(SUM(count_insert + count_delete), 0) / %(rows_per_page)s
+FROM performance_schema.table_io_waits_summary_by_table
+WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$'
+  AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
+              WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
+
+-- name: churn_sizes_mariadb
+SELECT 'churn', 'table_bytes', SUM(file_size) FROM information_schema.innodb_sys_tablespaces
+WHERE SUBSTRING_INDEX(name, '/', 1) IN (%(folder)s, %(database)s)
+  AND SUBSTRING_INDEX(name, '/', -1) REGEXP '^cf1_[1-9][0-9]*$'
+HAVING COUNT(*) > 0
+
+-- name: churn_sizes_mysql
+SELECT 'churn', 'table_bytes', SUM(file_size) FROM information_schema.innodb_tablespaces
+WHERE SUBSTRING_INDEX(name, '/', 1) IN (%(folder)s, %(database)s)
+  AND SUBSTRING_INDEX(name, '/', -1) REGEXP '^cf1_[1-9][0-9]*$'
+HAVING COUNT(*) > 0
+
+-- name: churn_purge_mariadb
+-- The length of the history list.
+SELECT 'churn', 'purge_lag', CAST(variable_value AS DECIMAL(30)) FROM information_schema.global_status
+WHERE variable_name = 'INNODB_HISTORY_LIST_LENGTH'
+
+-- name: churn_purge_mysql
+SELECT 'churn', 'purge_lag', count FROM information_schema.innodb_metrics
+WHERE name = 'trx_rseg_history_len' AND status = 'enabled'
+
 -- name: files_watched
 -- A row if performance_schema counts and times requests of files.
 SELECT 1 AS watched FROM performance_schema.setup_instruments
