@@ -171,14 +171,14 @@ METRICS: dict[str, RunMetric] = {
                   PerSecond(SessionSum("rows_inserted"))),
         RunMetric("rows_deleted_per_s", "Rows deleted", "1/s", _M, "Rows that the work loop deleted at the tails of its rings (MODE=churn).",
                   PerSecond(SessionSum("rows_deleted"))),
-        RunMetric("table_growth_mb_per_min", "Growth of tables", "MB/min", _L, "Growth of the tables' files, in units of 1,048,576 bytes (MODE=churn). The number of rows stays the same.",
-                  PerSecond(EngineCounter("table_bytes"), 60 / MIB)),
-        RunMetric("index_growth_mb_per_min", "Growth of indexes", "MB/min", _L, "Growth of the indexes' files, where they have their own, in units of 1,048,576 bytes (MODE=churn).",
-                  PerSecond(EngineCounter("index_bytes"), 60 / MIB)),
+        RunMetric("table_growth_mb_per_s", "Growth of tables", "MB/s", _L, "Growth of the tables' files, in units of 1,048,576 bytes (MODE=churn). The number of rows stays the same.",
+                  PerSecond(EngineCounter("table_bytes"), 1 / MIB), TimelinePanel.SIZES),
+        RunMetric("index_growth_mb_per_s", "Growth of indexes", "MB/s", _L, "Growth of the indexes' files, where they have their own, in units of 1,048,576 bytes (MODE=churn).",
+                  PerSecond(EngineCounter("index_bytes"), 1 / MIB), TimelinePanel.SIZES),
         RunMetric("dead_rows_growth_per_s", "Growth of dead rows", "1/s", _L, "Dead rows that no vacuum has removed, at the end of the window less those at its begin, per second (MODE=churn).",
-                  PerSecond(EngineCounter("dead_rows"))),
+                  PerSecond(EngineCounter("dead_rows")), TimelinePanel.REQUESTS),
         RunMetric("purge_lag_growth_per_s", "Growth of the purge lag", "1/s", _L, "Transactions whose old row versions wait to be purged, at the end of the window less those at its begin, per second (MODE=churn).",
-                  PerSecond(EngineCounter("purge_lag"))),
+                  PerSecond(EngineCounter("purge_lag")), TimelinePanel.REQUESTS),
         RunMetric("vacuums_total", "Vacuums", "", _N, "Vacuums of the tables that ended in the window (MODE=churn).",
                   Amount(EngineCounter("vacuums"))),
         RunMetric("write_amplification", "Write amplification", "", _L, "Bytes that the engine wrote, blocks and log, per byte of the keys and texts of inserted rows (MODE=churn).",
@@ -219,7 +219,7 @@ CONNECTING = frozenset(
 )
 # Figures that only runs have whose rows come and go.
 CHURNING = frozenset({
-    "rows_inserted_per_s", "rows_deleted_per_s", "table_growth_mb_per_min", "index_growth_mb_per_min",
+    "rows_inserted_per_s", "rows_deleted_per_s", "table_growth_mb_per_s", "index_growth_mb_per_s",
     "dead_rows_growth_per_s", "purge_lag_growth_per_s", "vacuums_total", "write_amplification",
     "dev_write_amplification",
 })  # fmt: skip
