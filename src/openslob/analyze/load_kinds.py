@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openslob.core.access import AccessKind
-from openslob.core.workload import CLASSES, RATE_SCHEDULE, Loop, Mode, Workload
+from openslob.core.workload import CLASSES, RATE_SCHEDULE, ROWS_PER_CHURN, Loop, Mode, Workload
 from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
 from openslob.record.model import RecordKind, RunRecord
 
@@ -66,6 +66,12 @@ def _mix_of(spec: Mapping[str, Any], between: str = ", ") -> str:
     law = [access] if access.startswith(AccessKind.ZIPF) else []
     what = "churn" if spec.get("mode") == Mode.CHURN else "updates"
     return between.join([f"{spec.get('update_pct')} % {what}", *scans, *law])
+
+
+def rows_of_update(spec: Mapping[str, Any]) -> int | None:
+    """Return the rows of an update; with MODE=churn those that it deletes and inserts instead. None if not known."""
+    rows = ROWS_PER_CHURN if spec.get("mode") == Mode.CHURN else spec.get("update_work_unit") or spec.get("work_unit")
+    return None if rows is None else int(rows)
 
 
 def is_client_loop(record: RunRecord) -> bool:

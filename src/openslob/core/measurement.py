@@ -101,9 +101,8 @@ class EngineDelta:
     to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed the
     size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
     ``direct_scans`` are the scans of tables that read past the shared cache.
-    With MODE=churn: ``rows_inserted_or_deleted`` of the test tables, and the growth, which may be less than 0, of
-    ``table_bytes``, ``index_bytes`` and what is left to clean up: ``dead_rows`` for vacuums (``vacuums`` ended), or
-    ``purge_lag``, transactions whose old row versions wait to be purged.
+    With MODE=churn: ``rows_inserted_or_deleted``, ``vacuums`` that ended, and the growth, which may be less than 0, of
+    ``table_bytes``, ``index_bytes``, ``dead_rows`` and ``purge_lag`` (transactions whose old row versions are left).
     ``transactions`` are all clients', committed or rolled back, our samplers' left out: counted of the whole server
     only.
 

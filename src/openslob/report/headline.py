@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.analyze.load_kinds import batch_size, is_paced, load_kind, loop_in_words, mix_in_words
+from openslob.analyze.load_kinds import batch_size, is_paced, load_kind, loop_in_words, mix_in_words, rows_of_update
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 from openslob.core.workload import RATE_SCHEDULE
@@ -224,7 +224,7 @@ def _latencies(record: RunRecord) -> list[str]:
             for kind, figures in row.latency.items()
         ]
     work = record.spec.get("work_unit")
-    units = {"select": work, "update": record.spec.get("update_work_unit") or work}
+    units = {"select": work, "update": rows_of_update(record.spec)}
     batch = "batch with " if batch_size(record) > 1 else ""
     return [
         f"{batch}{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}"

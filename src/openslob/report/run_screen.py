@@ -24,7 +24,7 @@ from openslob.analyze.limits import (
     UNDECIDED,
     UNKNOWN_WAIT,
 )
-from openslob.analyze.load_kinds import batch_size, is_paced, load_kind
+from openslob.analyze.load_kinds import batch_size, is_paced, load_kind, rows_of_update
 from openslob.core.places import server_of
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
@@ -289,7 +289,7 @@ def _operation_row(
 
 def _blocks_of(spec: Mapping[str, Any], kind: str) -> str:
     work = spec.get("work_unit")
-    blocks = {"select": work, "update": spec.get("update_work_unit") or work}.get(kind)
+    blocks = {"select": work, "update": rows_of_update(spec)}.get(kind)
     return "" if blocks is None else f"{blocks} block{'' if blocks == 1 else 's'}"
 
 

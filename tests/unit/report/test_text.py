@@ -119,7 +119,7 @@ def test_failing_verdicts_come_first_and_in_capitals() -> None:
 
 def test_every_missing_figure_has_its_reason_below() -> None:
     record = physical()
-    asked = {"rate_schedule": "0s:100,9s:5", "connect_every": 9, "price": "9 EUR/hour"}
+    asked = {"rate_schedule": "0s:100,9s:5", "connect_every": 9, "price": "9 EUR/hour", "mode": "churn"}
     record = record.model_copy(update={"spec": {**record.spec, **asked}})
     summary = {name: Figure(value=None, unit=METRICS[name].unit, why=f"because {name}") for name in METRICS}
     text = " ".join(render(record.model_copy(update={"summary": summary})).split())

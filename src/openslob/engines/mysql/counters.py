@@ -200,6 +200,7 @@ _CHECKPOINTS = "metric.log_checkpoints"
 # MariaDB counts checkpoints in one byte: after 255 comes 0.
 _BYTE = 256
 _CHURNED = "churn.rows"
+_MAY_DECREASE = (*OF_OTHERS, "churn.table_bytes", "churn.purge_lag")
 PICO = 1e-6
 # The view of each product's status that can be part of a larger query, and the parts of counters.sql that read it.
 _STATUS_VIEWS = {"mariadb": "information_schema.global_status", "mysql": "performance_schema.global_status"}
@@ -207,6 +208,15 @@ _STATUS_PARTS = {
     "mariadb": ("status", "changed_mariadb"),
     "mysql": ("status", "writes_mysql", "changed_mysql"),
 }
+
+
+def were_reset(before: Values, after: Values) -> bool:
+    """Return whether the server's statistics were reset between two readings.
+
+    It does not say so, but no counter ever decreases otherwise: sums over others' tables do, and what is no counter.
+    """
+    lasting = (name for name in before if not name.startswith(_MAY_DECREASE))
+    return any(after.get(name, 0.0) < before[name] for name in lasting)
 
 
 class ByteCount:
@@ -319,9 +329,7 @@ class MysqlCounters(ConnectionOwner[Connection]):
         server_ns = int(values.pop("clock.us")) * 1000
         if _CHECKPOINTS in values:
             values[_CHECKPOINTS] = self._checkpoints.count_on(values[_CHECKPOINTS])
-        # The server does not report a reset, but no counter ever decreases otherwise.
-        before = {name: value for name, value in self._last.items() if not name.startswith(OF_OTHERS)}
-        if any(values.get(name, 0.0) < value for name, value in before.items()):
+        if were_reset(self._last, values):
             self._resets += 1
             self._lasting = LastingSums()
         self._last = values

@@ -1,6 +1,6 @@
 """Counters of MariaDB that do not grow for ever, and those of rows that come and go."""
 
-from openslob.engines.mysql.counters import ByteCount, whole_delta
+from openslob.engines.mysql.counters import ByteCount, were_reset, whole_delta
 
 
 def counted_on(*counts):
@@ -24,3 +24,10 @@ def test_rows_that_come_and_go_are_counted_apart_from_updates_which_are_then_not
     assert (delta.rows_updated, delta.table_bytes, delta.dead_rows) == (None, None, None)
     assert {"rows_updated", "table_bytes", "index_bytes", "dead_rows", "vacuums"} <= delta.unknown.keys()
     assert whole_delta({"changes.cf1_1": 400.0}).rows_updated == 400
+
+
+def test_a_purge_lag_that_becomes_less_is_no_reset_of_statistics():
+    before = {"churn.rows": 200.0, "churn.purge_lag": 90.0, "others.rows_read": 5.0, "status.COM_COMMIT": 10.0}
+    assert not were_reset(before, {**before, "churn.purge_lag": 3.0, "others.rows_read": 1.0})
+    assert were_reset(before, {**before, "churn.rows": 199.0})
+    assert were_reset(before, {**before, "status.COM_COMMIT": 0.0})
