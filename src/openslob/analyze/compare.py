@@ -22,7 +22,7 @@ from openslob.analyze.curves.points import (
 from openslob.analyze.curves.series import label, order
 from openslob.analyze.differences import DETECT_PCT, Difference, Outcome, difference, mean_difference
 from openslob.analyze.intervals import spread
-from openslob.analyze.load_kinds import LOAD, batch_size, is_client_loop, load_kind
+from openslob.analyze.load_kinds import LOAD, is_client_loop, load_kind, timed_of
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
 from openslob.core.histogram import step_of
@@ -122,7 +122,7 @@ def time_by_kind(record: RunRecord) -> Mapping[str, float] | None:
         return None
     inside = sum(float(each["count"]) * float(each["mean_us"]) for each in record.latency.values()) / ops
     # All of a batch wait at the same time.
-    inside /= batch_size(record)
+    inside /= timed_of(record).size or 1
     of_server = min(inside, _db_time_us(record) or 0.0) if is_client_loop(record) else inside
     found: dict[str, float] = {BESIDE_SERVER: inside - of_server} if is_client_loop(record) else {}
     for row in record.waits:

@@ -9,7 +9,7 @@ from typing import Any
 
 from openslob.core.access import AccessKind
 from openslob.core.workload import CLASSES, RATE_SCHEDULE, ROWS_PER_CHURN, Loop, Mode, Workload
-from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED
+from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, Timed
 from openslob.record.model import RecordKind, RunRecord
 
 # The parameter of an observation that says what was observed.
@@ -79,21 +79,16 @@ def is_client_loop(record: RunRecord) -> bool:
     return record.spec.get("loop") == Loop.CLIENT
 
 
-def batch_size(record: RunRecord) -> int:
-    """Return how many operations a session sent at once: latencies are those of so many together."""
-    return int(record.spec.get("pipeline") or 1)
+def timed_of(record: RunRecord) -> Timed:
+    """Return what a latency of the run is the time of."""
+    return Timed.of(record.spec)
 
 
-def timed_in_words(record: RunRecord) -> str:
-    """Return whose time a latency of the run is."""
-    size = batch_size(record)
-    return "one operation" if size == 1 else f"a batch of {size} operations"
-
-
-def loop_in_words(record: RunRecord) -> str:
-    """Return, after a comma, that the client sent the operations, and how many at once; empty if the server did."""
-    batches = f" in batches of {batch_size(record)}" if batch_size(record) > 1 else ""
-    return f", client loop{batches}" if is_client_loop(record) else ""
+def loop_in_words(spec: Mapping[str, Any]) -> str:
+    """Return, after a comma, that the client sends the operations, and how many at once; empty if the server does."""
+    timed = Timed.of(spec)
+    batches = f" in batches of {timed.size}" if timed.is_batch else ""
+    return f", client loop{batches}" if spec.get("loop") == Loop.CLIENT else ""
 
 
 def _without(names: frozenset[str], record: RunRecord) -> list[str]:
@@ -113,7 +108,7 @@ def _run_parameters(record: RunRecord) -> Mapping[str, Any]:
 
 def _run_in_words(record: RunRecord) -> str:
     sessions = _sessions(record)
-    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop_in_words(record)}"
+    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop_in_words(record.spec)}"
 
 
 def _run_figures(record: RunRecord) -> list[str]:

@@ -17,6 +17,7 @@ from openslob.metrics.run_metrics import (
     summary,
 )
 from openslob.metrics.storage_metrics import STORAGE_METRICS, storage_figure
+from openslob.metrics.timed import Timed
 
 __all__ = [
     "CHANGING",
@@ -31,6 +32,7 @@ __all__ = [
     "Better",
     "Metric",
     "RunMetric",
+    "Timed",
     "add_costs",
     "storage_figure",
     "summary",

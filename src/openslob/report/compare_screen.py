@@ -23,6 +23,7 @@ from openslob.report.comparison import (
     change_cells,
     condition_change,
     is_empty,
+    labels_for,
     main_differences,
     n_text,
     reads_reached_device,
@@ -262,9 +263,9 @@ def _table(comparison: Comparison, named: _Named) -> TextTable:
     """Return five figures of both sides, with how many runs are behind each."""
     (pair,) = comparison.pairs
     shown = [pair.differences[name] for name in _figures(pair)]
-    physical, is_valid = reads_reached_device([pair]), not any(_invalid(comparison, named))
+    is_valid = not any(_invalid(comparison, named))
     rows = [
-        (_label(each.figure, physical), *_values(each), *_change(each, comparison.see_pct, is_valid), n_text(each))
+        (_label(each.figure, [pair]), *_values(each), *_change(each, comparison.see_pct, is_valid), n_text(each))
         for each in shown
     ]
     if len({row[-1] for row in rows}) > 1:
@@ -291,13 +292,16 @@ def _figures(pair: Pair) -> list[str]:
     return [*shown, *(name for name in known if _CLASS_FIGURE.fullmatch(name))]
 
 
-def _label(figure: str, physical: bool) -> str:
+def _label(figure: str, pairs: Sequence[Pair]) -> str:
     of_class, base = split_kind(figure)
     if of_class:
-        return f"{of_class}: {_label(base, physical)}"
+        return f"{of_class}: {_label(base, pairs)}"
     if figure == "pio_read_per_s":
-        return "physical reads/s" if physical else "engine reads/s"
-    return _LABELS.get(figure) or in_words(figure.removesuffix("_us"))
+        return "physical reads/s" if reads_reached_device(pairs) else "engine reads/s"
+    if figure in _LABELS:
+        return _LABELS[figure]
+    label = labels_for(pairs)(figure)
+    return label[:1].lower() + label[1:]
 
 
 def _values(found: Difference) -> tuple[str, str]:
@@ -330,7 +334,7 @@ def _points_table(comparison: Comparison, named: _Named) -> TextTable:
     """Return rate and latency of both sides at each point."""
     axes = axes_for([pair.a for pair in comparison.pairs])
     # Headings are wrapped: what is measured stands above the name of A.
-    names = (_label(axes.throughput, reads_reached_device(comparison.pairs)), _label(axes.latency, physical=False))
+    names = [_label(figure, comparison.pairs) for figure in (axes.throughput, axes.latency)]
     head = ("", *(cell for name in names for cell in (f"{name} {named.a}", named.b, "change")))
     rows = []
     for pair in comparison.pairs[:_MOST_POINTS]:

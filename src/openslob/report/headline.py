@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.analyze.load_kinds import batch_size, is_paced, load_kind, loop_in_words, mix_in_words, rows_of_update
+from openslob.analyze.load_kinds import (
+    is_paced,
+    load_kind,
+    loop_in_words,
+    mix_in_words,
+    rows_of_update,
+    timed_of,
+)
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 from openslob.core.workload import RATE_SCHEDULE
@@ -84,7 +91,7 @@ def _who(record: RunRecord) -> str:
     sessions = record.value("sessions")
     plural = "session" if sessions == 1 else "sessions"
     on = f" on {record.relative}" if record.relative else ""
-    return f"{number(sessions)} {plural}{on}{mix_in_words(record.spec)}{loop_in_words(record)}"
+    return f"{number(sessions)} {plural}{on}{mix_in_words(record.spec)}{loop_in_words(record.spec)}"
 
 
 def say_rate(record: RunRecord) -> str:
@@ -225,9 +232,8 @@ def _latencies(record: RunRecord) -> list[str]:
         ]
     work = record.spec.get("work_unit")
     units = {"select": work, "update": rows_of_update(record.spec)}
-    batch = "batch with " if batch_size(record) > 1 else ""
     return [
-        f"{batch}{kind}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}"
+        f"{timed_of(record).one(kind)}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}"
         f"{_response(record.response, kind)}"
         f"{_longest(record, record.response.get(kind, figures))}"
         for kind, figures in record.latency.items()

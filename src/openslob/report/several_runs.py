@@ -23,7 +23,7 @@ from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.load_kinds import load_kind
 from openslob.core.errors import UsageError
 from openslob.core.measurement import StorageAlone
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, Timed
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.report import context
 from openslob.report.comparison import runs_needed, side_by_side_rows, summary, value_text
@@ -211,7 +211,10 @@ def keep_measured(runs: Sequence[Run]) -> Sequence[Run]:
 
 def names_for(records: Sequence[RunRecord]) -> FigureNames:
     """Return the names of figures for these records."""
-    return FigureNames(reads_are_physical([record for record in records if record.status is Status.COMPLETE]))
+    timed = Timed.together(record.spec for record in records)
+    return FigureNames(
+        reads_are_physical([record for record in records if record.status is Status.COMPLETE]), timed=timed
+    )
 
 
 def point_sets(runs: Sequence[Run]) -> list[PointSet]:
