@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 
 from openslob.analyze.ci_gate import ENOUGH_RUNS, GateCheck, GateResult
-from openslob.analyze.compare import Comparison, Mismatch, Pair
+from openslob.analyze.compare import RECOVERY, Comparison, Mismatch, Pair
 from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
 from openslob.analyze.differences import Difference, Outcome, Shows
@@ -28,10 +28,11 @@ from openslob.report.comparison import (
     n_text,
     reads_reached_device,
     reservations,
+    unrecovered,
     value_text,
 )
 from openslob.report.document import LabelledTexts, Paragraph, Part, Screen, TextTable, in_words
-from openslob.report.format import NO_BREAK, number, quantity, shorten
+from openslob.report.format import MISSING, NO_BREAK, number, quantity, shorten
 
 # A change of more is given as a multiple, or as a share.
 _TWICE = 2.0
@@ -59,7 +60,9 @@ _LABELS = {
     "cost_per_million_logical_reads": "cost of 1M cached reads",
 }
 # What of a class of sessions is compared on the screen.
-_CLASS_FIGURE = re.compile(r".+/(ops_per_s|recovery_s|(select|update|scan|response)_p99_us)")
+_CLASS_FIGURE = re.compile(r".+/(ops_per_s|(select|update|scan)_p99_us)")
+# Of a stage of a rate that changes, with what a column of it is called.
+_STAGE_FIGURES = {"response_p99_us": "response p99 {}", RECOVERY: "recovered in {}"}
 _RESULTS = {
     GateResult.VIOLATED: "✗ {}: met",
     GateResult.UNDECIDED: "? {}: can't tell",
@@ -81,6 +84,7 @@ def comparison_screen(comparison: Comparison, checks: Sequence[GateCheck] = (), 
         answer=(*_invalid(comparison, named), _answer(comparison, named), *_gate(checks)),
         parts=(
             _points_table(comparison, named) if len(comparison.pairs) > 1 else _table(comparison, named),
+            *_stages(comparison, named),
             *_remarks(comparison, named),
         ),
         next=_next(comparison, again) if again else (),
@@ -289,7 +293,27 @@ def _figures(pair: Pair) -> list[str]:
     about = [next((name for name in names if name in known), None) for names in zip(first, second, strict=True)]
     cost = "cost_per_million_reads" if first is by_reads else "cost_per_million_logical_reads"
     shown = [name for name in (*rate, *about[:2], f"{kind}_p99_us", about[2], cost) if name in known]
-    return [*shown, *(name for name in known if _CLASS_FIGURE.fullmatch(name))]
+    apart = pair.of_stages
+    return [*shown, *(name for name in known if _CLASS_FIGURE.fullmatch(name) and name not in apart)]
+
+
+def _stages(comparison: Comparison, named: _Named) -> Iterator[Part]:
+    """Yield a row for each stage of a rate that changes, and why some have no time to recover."""
+    (pair, *others) = comparison.pairs
+    if others or not pair.stages:
+        return
+    head = ("stage", *(cell for text in _STAGE_FIGURES.values() for cell in (text.format(named.a), named.b, "change")))
+    is_valid = not any(_invalid(comparison, named))
+    rows = []
+    for stage in pair.stages:
+        found = [stage.differences.get(figure) for figure in _STAGE_FIGURES]
+        cells = [
+            (*_values(each), _change(each, comparison.see_pct, is_valid)[0]) if each else (MISSING, MISSING, "")
+            for each in found
+        ]
+        rows.append((stage.label, *(cell for each in cells for cell in each)))
+    yield TextTable(head, rows)
+    yield from (Paragraph(text) for text in unrecovered(comparison, (named.a, named.b)))
 
 
 def _label(figure: str, pairs: Sequence[Pair]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from openslob.analyze.ci_gate import ENOUGH_RUNS, SMALL_CHANGE, Condition, GateCheck, GateResult, verdict_of
 from openslob.analyze.compare import Breakdown, Comparison, Mismatch, Pair
-from openslob.analyze.curves.points import Point
+from openslob.analyze.curves.points import STAGE_FIGURES, Point
 from openslob.analyze.curves.series import axes_for
 from openslob.analyze.differences import WIDEST_PCT, Difference, Outcome, Shows
 from openslob.analyze.intervals import MOST_RUNS, spread, starts_needed
@@ -192,11 +192,15 @@ def _describe_condition(condition: Condition, difference: Difference) -> str:
 def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> Document:
     """Return the report on a comparison: its result, the differing conditions, then the figures."""
     differences = main_differences(comparison)
+    # Those of stages have tables of their own.
+    staged = comparison.pairs[0].of_stages if len(comparison.pairs) == 1 else frozenset[str]()
+    differences = {name: change for name, change in differences.items() if name not in staged}
     rows = {name: change for name, change in differences.items() if is_listed(name, change)}
     if len(comparison.pairs) > 1:
         tables = [_mean_table(comparison.pairs, rows), *_point_tables(comparison)]
     else:
-        tables = [_value_table(comparison.pairs[0], rows), *_time_tables(comparison.pairs[0].time)]
+        (pair,) = comparison.pairs
+        tables = [_value_table(pair, rows), *stage_tables(pair), *_time_tables(pair.time)]
     doubts = reservations(comparison)
     *first, last = [(each,) for each in tables]
     return Document(
@@ -208,7 +212,7 @@ def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()
             Section("", _show_mismatches(comparison.mismatches, _MAY_EXPLAIN)),
             *(Section("", parts) for parts in first),
             Section("", (*last, *_refer_to_unlisted(differences))),
-            Section("", plain_paragraphs(_remarks(comparison))),
+            Section("", plain_paragraphs([*unrecovered(comparison, ("A", "B")), *_remarks(comparison)])),
         ),
         titled=False,
     )
@@ -384,6 +388,27 @@ def _table(
         for label, each in zip(labels, changes, strict=True)
     ]
     return TextTable((first, "A", "B", *_CHANGE_HEAD[:-1], *(name for name, _ in columns)), rows)
+
+
+def stage_tables(pair: Pair) -> Iterator[TextTable]:
+    """Yield a table for each figure of the stages of a rate that changes, with a row for each stage."""
+    for figure in STAGE_FIGURES:
+        found = {stage.label: change for stage in pair.stages if (change := stage.differences.get(figure))}
+        if found:
+            heading, changes = labels_for([pair])(figure), list(found.values())
+            needed = any(map(_format_needed, changes))
+            yield _table(f"{heading}, by stage", list(found), changes, _counted([pair]), needed)
+
+
+def unrecovered(comparison: Comparison, names: tuple[str, str]) -> list[str]:
+    """Return for each stage and side why no time to recover is known; ``names`` are those of the sides."""
+    return [
+        f"{name}, {stage.label}: {why}"
+        for pair in comparison.pairs[:1]
+        for stage in pair.stages
+        for name, why in zip(names, stage.why_unrecovered, strict=True)
+        if why
+    ]
 
 
 def _time_tables(time: Breakdown | None) -> list[TextTable]:

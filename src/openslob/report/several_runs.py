@@ -26,7 +26,14 @@ from openslob.core.measurement import StorageAlone
 from openslob.metrics import METRICS, Timed
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.report import context
-from openslob.report.comparison import runs_needed, side_by_side_rows, summary, value_text
+from openslob.report.comparison import (
+    runs_needed,
+    side_by_side_rows,
+    stage_tables,
+    summary,
+    unrecovered,
+    value_text,
+)
 from openslob.report.document import (
     Answer,
     Document,
@@ -133,7 +140,7 @@ def set_document(
             Answer((*result, *_sentences(sets, names))),
             VerdictsOfSeveral(tuple((_run_text(record), record.verdicts) for record in records), "run"),
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
-            *([_comparison_table(comparison)] if comparison else []),
+            *([_comparison_table(comparison), _stages_compared(comparison)] if comparison else []),
             *(section for points in sets for section in (_lines(points, names), _points(points, names))),
             slowest_section(records),
             *([_runs_side_by_side(few)] if few else []),
@@ -277,6 +284,14 @@ def _comparison_table(comparison: Comparison) -> Section:
     head = ("point", "figure", comparison.name_a, comparison.name_b, "difference", "shown")
     text = "Means over the runs. Differences are of the second side to the first, ± half of the 95 % interval."
     return Section("Both sides", (Paragraph(text), TextTable(head, rows)))
+
+
+def _stages_compared(comparison: Comparison) -> Section:
+    """Return the stages of a rate that changes, of a comparison of one point; else an empty section."""
+    pairs = comparison.pairs if len(comparison.pairs) == 1 else ()
+    tables = [table for pair in pairs for table in stage_tables(pair)]
+    why = unrecovered(comparison, (comparison.name_a, comparison.name_b)) if tables else []
+    return Section("The stages of both sides", (*tables, *map(Paragraph, why)))
 
 
 def _mismatches(comparison: Comparison) -> Section:
