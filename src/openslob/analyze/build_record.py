@@ -243,8 +243,7 @@ def class_rows(measurement: Measurement) -> Iterator[ClassRow]:
         yield ClassRow(
             name=part.name,
             sessions=len(sessions),
-            # Those that it has not are of loads with MODE=churn only.
-            **{name: value for name, value in asdict(counts).items() if name in ClassRow.model_fields},
+            **asdict(counts),
             off_ops=mix_of(part, sessions).off_ops,
             ops_per_s=counts.ops / measurement.window.load_seconds if has_rate else None,
             target_ops_per_s=part.workload.ops_per_s_wanted(measurement.block_size),

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from openslob.metrics.quantity import Quantity
 from openslob.record.model import Holds, Verdict
-
-if TYPE_CHECKING:
-    from openslob.metrics.quantity import Quantity
 
 Shown = float | str | None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic
 
 from openslob.core.errors import SlobError
-from openslob.record.store import RECORD_FILE, Document, DocumentFolder, Record, RecordEntry, find_records
+from openslob.record.store import RECORD_FILE, Document, DocumentFolder, Record, RecordEntry
 
 GROUP = "openslob.kinds"
 
@@ -77,21 +77,14 @@ class KindOfRecord(ABC, Generic[Record]):
 
 
 class KindOfDocument(KindOfRecord[Document]):
-    """A kind whose records are one document each, in a ``folder`` of its own.
+    """A kind whose records are one document each, in a ``folder`` of its own."""
 
-    Where that is a property, it imports the record's model when there is a record of this kind, and not before.
-    """
-
-    @property
-    @abstractmethod
-    def folder(self) -> type[DocumentFolder[Any]]:
-        """The folder of its records."""
+    folder: ClassVar[type[DocumentFolder[Any]]]
 
     def __init_subclass__(cls) -> None:
         """Know the folder of a record by its document."""
-        folder = cls.__dict__.get("folder")
-        if isinstance(folder, type) and issubclass(folder, DocumentFolder):
-            cls.files = (folder.file_name,)
+        if "folder" in cls.__dict__:
+            cls.files = (cls.folder.file_name,)
 
     def read(self, path: Path) -> Document:
         """Return the record in a folder, or in its file. SlobError when there is none that can be read."""
@@ -105,7 +98,7 @@ class KindOfDocument(KindOfRecord[Document]):
         parts: bool = True,  # noqa: ARG002 - none is a part
     ) -> list[RecordEntry[Document]]:
         """Return all records of this kind in a folder, the oldest first; none is a part of another record."""
-        return find_records(results, [f"[!.]*/{self.files[0]}"], self.read, names)
+        return self.folder.find(results, names)
 
 
 AnyKind = KindOfRecord[Any]

@@ -53,9 +53,8 @@ def give(results: Path, names: Sequence[str]) -> Mapping[str, int]:
 
     Where nothing can be written, they have none. SlobError if the file is damaged.
     """
-    there = known(results)
-    if all(name in there for name in names):
-        return there
+    if all(name in known(results) for name in names):
+        return known(results)
     try:
         with _locked(results):
             before = _read(results)

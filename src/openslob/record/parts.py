@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, Field, Strict, TypeAdapter, ValidationError, ValidationInfo
 
 from openslob.core.workload import Workload
 
@@ -26,20 +26,14 @@ _NESTED, _NUMBERS = (dict, list, tuple), (int, float)
 READ = {"read": True}
 
 
-class _Part(BaseModel):
-    """The base of a part's shape, which is built when one is read."""
-
-    model_config = ConfigDict(defer_build=True)
-
-
-class _Slow(_Part):
+class _Slow(BaseModel):
     us: Number
     session: int
     from_s: Number
     to_s: Number
 
 
-class _Latency(_Part):
+class _Latency(BaseModel):
     count: int
     mean_us: Number | None
     max_us: Number | None
@@ -51,13 +45,13 @@ class _Latency(_Part):
     slowest: list[_Slow] = []
 
 
-class _Named(_Part):
+class _Named(BaseModel):
     name: str
     why: str = ""
     segment: int
 
 
-class _Level(_Part):
+class _Level(BaseModel):
     begin_s: Number
     end_s: Number
     ops_per_s: Number | None
@@ -71,14 +65,14 @@ class _Level(_Part):
     p999_us: Number | None
 
 
-class _Shortfall(_Part):
+class _Shortfall(BaseModel):
     share: Number
     time_pct: Number | None
     longest_begin_s: Number | None
     longest_s: Number | None
 
 
-class _Occurrence(_Part):
+class _Occurrence(BaseModel):
     kind: str
     count: Number
     seconds: Number | None
@@ -87,7 +81,7 @@ class _Occurrence(_Part):
     ops_outside: Number | None
 
 
-class _Slowness(_Part):
+class _Slowness(BaseModel):
     begin_s: Number
     end_s: Number
     cause: str
@@ -95,14 +89,14 @@ class _Slowness(_Part):
     lost_ops: Number
 
 
-class _Mark(_Part):
+class _Mark(BaseModel):
     at_s: Number
     until_s: Number
     kind: str
     text: str
 
 
-class _Course(_Part):
+class _Course(BaseModel):
     segment_verdicts: list[_Named] = []
     levels: list[_Level] = []
     shortfalls: list[_Shortfall] = []
@@ -111,7 +105,7 @@ class _Course(_Part):
     marks: list[_Mark] = []
 
 
-class _Environment(_Part):
+class _Environment(BaseModel):
     server_clock_offset_s: Annotated[Number, Field(ge=-1e10, le=1e10)] | None = None
     local: bool | None = None
     host: str | None = None
@@ -126,13 +120,13 @@ class _Environment(_Part):
     unknown: dict[str, str] = {}
 
 
-class _Refused(_Part):
+class _Refused(BaseModel):
     name: str
     why: str
     spoils: bool
 
 
-class _Engine(_Part):
+class _Engine(BaseModel):
     product: str | None = None
     version: str | None = None
     target: str | None = None
@@ -155,7 +149,7 @@ def _has_unit(name: str) -> bool:
     return bool(_UNIT.search(name))
 
 
-class _Asked(_Part):
+class _Asked(BaseModel):
     sessions: int | None = None
     cycles: int | None = None
     rows: int | None = None

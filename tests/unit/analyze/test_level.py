@@ -15,8 +15,6 @@ from openslob.analyze.verdicts.level import cap_in_words
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 
-pytestmark = pytest.mark.any_python
-
 BLOCK = 8192
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from openslob.core.histogram import Histogram
-from openslob.metrics.timed import SINGLE, Timed
 from openslob.record.raw_csv import Event, RawCsv
 
 WINDOW = "window"
@@ -45,8 +44,7 @@ class Rates:
 class RunProgress:
     """Contents of the live line: phase, seconds done of how many, and rates over the last interval (None: unknown).
 
-    ``wanted_per_s`` is the rate that was given, if one was. ``so_far`` allows rates over any other time. ``timed`` is
-    what latencies are of.
+    ``wanted_per_s`` is the rate that was given, if one was. ``so_far`` allows rates over any other time.
     ``done`` of ``total`` in ``unit`` is the progress of sessions that connect, or that load their own tables. ``said``
     is what a load that is not ours has in place of rates: figures of the server, in words.
     """
@@ -58,7 +56,6 @@ class RunProgress:
     server_cpu: float | None = None
     wanted_per_s: float | None = None
     so_far: Amounts | None = None
-    timed: Timed = SINGLE
     done: int | None = None
     total: int = 0
     unit: str = "blocks"
