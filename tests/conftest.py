@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -139,21 +140,22 @@ def _destroy_all() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def derivations() -> Iterator[Derivations]:
+def derivations(request: pytest.FixtureRequest) -> Iterator[Derivations]:
     """The records that tests make on servers."""
     made = Derivations(since=iso(time.time_ns()))
-    with made.watching():
+    with made.watching() if any(map(marks.is_on_servers, request.session.items)) else nullcontext():
         yield made
 
 
 @pytest.fixture(autouse=True)
 def runs_say_what_their_files_say(derivations: Derivations, request: pytest.FixtureRequest) -> Iterator[None]:
     """Every run that a test makes on a server has the figures that follow from its raw files."""
-    on_servers = request.path.parent.name in marks.ON_SERVERS
-    place = request.getfixturevalue("tmp_path") if on_servers and "tmp_path" in request.fixturenames else None
+    if not marks.is_on_servers(request.node):
+        yield
+        return
+    place = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
     yield
-    found = derivations.faults(place)
-    assert found == [] or not on_servers
+    assert derivations.faults(place) == []
 
 
 @pytest.fixture(scope="session")

@@ -84,7 +84,7 @@ FAULTS = (
     Fault(_PG_LOOP, "rows_read := rows_read + found_rows;", "rows_read := rows_read + work_unit;",
           "rows that were asked for count as read: the cross-check of counts compares nothing",
           _loop("test_keys_of_selects_are_uniform_replayed_by_the_seed_and_the_same_in_long_slices"), PG),
-    Fault(_MYSQL_LOOP, "(scan_phase + op - updates_before)", "(scan_phase + op)",
+    Fault(_MYSQL_LOOP, "(scan_phase + op - churned)", "(scan_phase + op)",
           "each slice begins its scans anew: their share depends on the length of slices", _loop(_MIX), MARIA),
     Fault(_MYSQL_LOOP, "SET last_key = first_key + work_unit - 1;", "SET last_key = first_key + work_unit;",
           "a SELECT visits one block more than it says", _loop(_ROWS), MARIA),

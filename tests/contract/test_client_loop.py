@@ -39,7 +39,9 @@ def updates_by(subject, watch, loop, ops, tag, **parameters):
 SKEWED = {"access": "zipf:0.99", "do_hotspot": False}
 
 
-@pytest.mark.parametrize(("obfuscate", "skew"), [(False, {}), (True, {}), (False, SKEWED)])
+@pytest.mark.parametrize(
+    ("obfuscate", "skew"), [(False, {}), (True, {}), (False, SKEWED), (False, {**SKEWED, "access": "zipf:1"})]
+)
 def test_both_loops_update_the_same_rows_with_the_same_values(both, obfuscate, skew):
     parameters = {**MIXED, "obfuscate_columns": obfuscate, "redo_stress": "HEAVY", **skew}
     with both.watching() as watch:

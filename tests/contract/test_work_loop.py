@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 
+from factories.running import eventually
 from factories.subjects import COLUMNS, SCALE, SCAN_ROWS, lz_size
 from openslob.core.histogram import BUCKETS, bucket_of, lower_edge_us
 from openslob.core.method import OpKind, is_due, kind_of
@@ -159,6 +160,7 @@ def updates_of(subject, watch, workload, *sizes, number=0, tag=None):
     return watch.updates()
 
 
+@pytest.mark.same_draws
 def test_keys_of_updates_are_uniform_and_each_update_is_one_transaction(subject):
     workload = subject.workload(update_pct=100)
     with subject.watching() as watch:
@@ -174,6 +176,7 @@ def test_keys_of_updates_are_uniform_and_each_update_is_one_transaction(subject)
     assert chi_square(steps, 16) < MOST_CHI_SQUARE
 
 
+@pytest.mark.same_draws
 def test_updates_and_selects_are_independent_of_the_key_s_parity(subject):
     """SLOB and pgio update even keys and read odd ones (METHOD 3.2)."""
     with subject.watching() as watch:
@@ -193,6 +196,7 @@ def select_keys(subject, workload, ops):
     return keys
 
 
+@pytest.mark.same_draws
 def test_keys_of_selects_are_uniform_replayed_by_the_seed_and_the_same_in_long_slices(subject):
     workload = subject.workload(update_pct=0, seed=5)
     keys = select_keys(subject, workload, 160)
@@ -210,6 +214,7 @@ def test_keys_of_selects_are_uniform_replayed_by_the_seed_and_the_same_in_long_s
 BINS = (2, 3, 4, 6, 9, 16, 32, 64, 128)
 
 
+@pytest.mark.same_draws
 @pytest.mark.parametrize(("access", "work_unit"), [("zipf:0.99", 1), ("zipf:1", 3), ("zipf:2", 7)])
 def test_skewed_keys_of_updates_follow_their_law(subject, access, work_unit):
     workload = subject.workload(update_pct=100, access=access, work_unit=work_unit)
@@ -227,6 +232,7 @@ def test_skewed_keys_of_updates_follow_their_law(subject, access, work_unit):
     assert sum((found[at] - count) ** 2 / count for at, count in enumerate(expected)) < 33.7
 
 
+@pytest.mark.same_draws
 def test_a_hundred_thousand_skewed_keys_of_selects_follow_their_law(subject):
     """Each run draws the same keys, of which only those of some ranks have values that it counts."""
     workload = subject.workload(access="zipf:0.99", seed=3)
@@ -296,6 +302,7 @@ def updating(plan, ops):
     return [op for op, kind in enumerate(reference(plan, 0, ops)) if kind is OpKind.UPDATE]
 
 
+@pytest.mark.same_draws
 def test_the_hot_spot_and_the_hot_schema_get_exactly_every_nth_operation(subject):
     workload = subject.workload(**MIXED)
     plan = subject.plan(workload, 1)
@@ -359,15 +366,15 @@ def test_changes_of_blocks_are_at_least_the_changed_rows_and_reading_makes_few(s
     if "block_changes" in subject.unknown:
         assert subject.counted(lambda: None).unknown["block_changes"]
         return
-    changes = {}
-    for update_pct in (0, 100):
-        workload = subject.workload(update_pct=update_pct, work_unit=8)
-        with subject.session(workload) as worked:
-            changes[update_pct] = subject.counted(lambda worked=worked: worked.slices(200)).block_changes
+
+    def changes(update_pct):
+        with subject.session(subject.workload(update_pct=update_pct, work_unit=8)) as worked:
+            return subject.counted(lambda: worked.slices(200)).block_changes
+
     # Each row is in a block of its own, and its change has an undo record in another one.
-    assert changes[100] >= 2 * 200 * 8
-    # The server purges what was changed before, at any time.
-    assert changes[0] < changes[100] - 200 * 8
+    assert (changed := changes(100)) >= 2 * 200 * 8
+    # What was changed before is purged at any time, but not for ever.
+    assert eventually(lambda: changes(0) < changed / 4, seconds=60)
 
 
 def test_the_latency_of_an_update_includes_its_commit(subject):

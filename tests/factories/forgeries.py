@@ -10,11 +10,12 @@ import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isclose
 from pathlib import Path
 from typing import Any
 
 from factories.paths import FIXTURES
-from openslob.analyze.rebuild import rebuild
+from openslob.analyze.rebuild import ROUNDING, rebuild
 from openslob.analyze.verdict_registry import RULES_VERSION
 from openslob.core.measurement import EngineDelta
 from openslob.engines import registry
@@ -22,6 +23,7 @@ from openslob.kinds.recounting import recount
 from openslob.kinds.verification import Verification, verify
 from openslob.record import digests, finding, store
 from openslob.record.model import RECORD_VERSION
+from openslob.record.raw_csv import TEXTS
 
 SEALED = FIXTURES / "sealed"
 Leaf = tuple[str | int, ...]
@@ -106,11 +108,18 @@ def with_leaf(document: Any, path: Leaf, change: Callable[[Any], Any] = other) -
 
 @dataclass(frozen=True)
 class Digit:
-    """A changed digit of a raw file: the content with it, its column, and the row that it is in."""
+    """A changed digit of a raw file: the content with it, its column, the row that it is in, and that row with it."""
 
     content: bytes
     column: str
     row: list[str]
+    changed: list[str]
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether it makes no more of a fraction than the order of its sum may."""
+        ((one, other),) = (each for each in zip(self.row, self.changed, strict=True) if each[0] != each[1])
+        return self.column not in TEXTS and "." in one and isclose(float(one), float(other), rel_tol=ROUNDING)
 
 
 def digits_of(path: Path, many: int, chance: random.Random) -> Iterator[Digit]:
@@ -127,4 +136,5 @@ def digits_of(path: Path, many: int, chance: random.Random) -> Iterator[Digit]:
         for at in chance.sample(found, min(many, len(found))):
             begin, end = raw.rindex(b"\n", 0, at) + 1, raw.index(b"\n", at)
             digit = str((int(raw[at : at + 1]) + chance.randint(1, 9)) % 10).encode()
-            yield Digit(raw[:at] + digit + raw[at + 1 :], column, raw[begin:end].decode().split(","))
+            content = raw[:at] + digit + raw[at + 1 :]
+            yield Digit(content, column, *(each[begin:end].decode().split(",") for each in (raw, content)))

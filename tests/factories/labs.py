@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from openslob.core.units import MIB
-from openslob.kinds.lab.figures import P99, PER_CPU, RATE, with_results
+from openslob.kinds.lab.figures import P99, PER_CPU, PER_FOREGROUND_CPU, RATE, with_results
 from openslob.kinds.lab.loads import LoadSize, lab_load
 from openslob.kinds.lab.record import LabArm, LabRecord, LabRun, LeftOut
 from openslob.record.model import Status
@@ -62,3 +62,12 @@ def lab_record(
         left_out=(LeftOut(what="huge_pages", why="no huge pages are free"),),
     )  # fmt: skip
     return with_results(record)
+
+
+def foreground_only(record: LabRecord) -> LabRecord:
+    """Return the record as of a pluggable database, where the CPU of the whole server can't be known."""
+    runs = [
+        run.model_copy(update={"figures": {**run.figures, PER_CPU: None, PER_FOREGROUND_CPU: run.figures[PER_CPU]}})
+        for run in record.runs
+    ]
+    return with_results(record.model_copy(update={"runs": tuple(runs)}))

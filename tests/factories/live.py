@@ -117,7 +117,7 @@ class MadeRun:
 
     def _joined_slices(self, at: int, step: int) -> str:
         begin, end, ops = START_NS + at * NANOS, START_NS + (at + step) * NANOS, OPS * step
-        rest = f"{ops},{ops * 4 // 5},{ops // 5},0,{ops * 51},{ops // 5 * 64},0,{step * 990_000},20000,,0\n"
+        rest = f"{ops},{ops * 4 // 5},{ops // 5},0,{ops * 51},{ops // 5 * 64},0,{step * 990_000},20000,,0,0,0,0\n"
         return "".join(f"{number},{at},{begin},{end},{begin},{rest}" for number in range(self.sessions))
 
     def say(self, kind: str, text: str) -> None:
@@ -180,7 +180,7 @@ class MadeRun:
         ended = [number for number in range(self.sessions) if (at + 1) % length == number % length and at + 1 >= length]
         end = START_NS + (at + 1) * NANOS
         ops = OPS * length
-        rest = f"{ops},{ops * 4 // 5},{ops // 5},0,{ops * 51},{ops // 5 * 64},0,{length * 990_000},20000,,0\n"
+        rest = f"{ops},{ops * 4 // 5},{ops // 5},0,{ops * 51},{ops // 5 * 64},0,{length * 990_000},20000,,0,0,0,0\n"
         return "".join(f"{number},{at // length},{end - length * NANOS},{end},{end},{rest}" for number in ended)
 
 

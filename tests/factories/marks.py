@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from factories.promised import PROMISED
+from factories.subjects import STRANGER, SUBJECTS
 from openslob.engines import registry
 
 # A word in a test's file, parameters or fixtures -> the engine whose server it starts.
@@ -20,7 +21,7 @@ _ENGINES = {
     "oracle-rig": "mariadb",
 }
 # The folders of tests that start servers.
-ON_SERVERS = ("real", "contract", "faults", "matrix")
+_ON_SERVERS = ("real", "contract", "faults", "matrix")
 # Files of tests whose words name one engine only by accident, or none.
 _EXACT = {"test_foreign_mariadb": {"mariadb"}, "test_galera": {"galera", "mariadb"}, "test_tls": {"postgresql"}}
 # Started first, since they last longest.
@@ -32,13 +33,32 @@ _LONG_FIRST = (
 
 def mark(item: pytest.Item) -> None:
     """Add the marks of an item."""
-    if item.path.parts[-2] in ON_SERVERS:
+    if is_on_servers(item):
         for engine in engines_of(item):
             item.add_marker(engine)
     if group := group_of(item):
         item.add_marker(pytest.mark.xdist_group(group))
     if (name := server_of(item)) in PROMISED:
         item.user_properties.append(("server", name))
+    if is_compared(item):
+        item.add_marker(pytest.mark.nightly)
+
+
+def is_compared(item: Any) -> bool:
+    """Return whether the client's loop does in a test what `test_client_loop` compares with the server's loop.
+
+    That is what keys and values it draws (``same_draws``), and all of it on somebody else's server, as its statements
+    are those of the newest one of the engine.
+    """
+    if not hasattr(item, "callspec") or item.callspec.params.get("loop") != "client":
+        return False
+    is_strange = SUBJECTS[server_of(item)][1] == STRANGER
+    return is_strange or item.get_closest_marker("same_draws") is not None
+
+
+def is_on_servers(item: pytest.Item) -> bool:
+    """Return whether a test may start servers."""
+    return item.path.parts[-2] in _ON_SERVERS
 
 
 def engines_of(item: pytest.Item) -> set[str]:

@@ -165,6 +165,7 @@ def _io(made: Made) -> dict[str, dict[str, float | None]]:
     }  # fmt: skip
 
 
+@cache
 def physical(made: Made | None = None, *, name: str = "pio", record_id: str = "20260301-120000-pio") -> RunRecord:
     """A clean run of physical reads on a managed server with direct I/O."""
     made = made or Made()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
-import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
+from shutil import copytree, rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 from factories import contenders, crashes, labs, orion, records, storages
@@ -51,7 +53,7 @@ class Made:
 
 def stored(name: str, folder: Path) -> Made:
     """Return the record of a folder of the fixtures, from a copy in ``folder``."""
-    found = at(Path(shutil.copytree(FIXTURES / "records" / name, folder / name)))
+    found = at(Path(copytree(FIXTURES / "records" / name, folder / name)))
     assert found
     kind = kind_of(found)
     record = kind.read(found.path)
@@ -76,13 +78,13 @@ def made_up() -> Iterator[tuple[str, Callable[[Path], Made]]]:
     yield "repeated-often", partial(Made, REPEATED, often)
     few = repeated_record((5000, 5)).model_copy(update={"status": Status.INTERRUPTED})
     yield "repeated-few", partial(Made, REPEATED, few)
-    yield "endurance-killed", _killed
+    yield "endurance-killed", _once(_killed)
     worse = {"ratio": 0.8, "lost": (3,), "failing": (6,)}
-    yield "ab-worse", partial(_of_pairs, worse)
-    yield "ab-undecided", partial(_of_pairs, {"noise": 0.3}, limit_s=300.0)
-    yield "ab-same", partial(_of_pairs, {}, figure="engine_read_latency_us", until_decided=False, limit_s=90.0)
-    yield "ab-invalid", partial(_of_pairs, {"ratio": 2.5, "fails": ("exact_mix",), "restarts": False})
-    yield "ab-stopped", partial(_of_pairs, {"stop_at": 4})
+    yield "ab-worse", _of_pairs(worse)
+    yield "ab-undecided", _of_pairs({"noise": 0.3}, limit_s=300.0)
+    yield "ab-same", _of_pairs({}, figure="engine_read_latency_us", until_decided=False, limit_s=90.0)
+    yield "ab-invalid", _of_pairs({"ratio": 2.5, "fails": ("exact_mix",), "restarts": False})
+    yield "ab-stopped", _of_pairs({"stop_at": 4})
 
 
 def of_a_sweep() -> list[Run]:
@@ -90,14 +92,33 @@ def of_a_sweep() -> list[Run]:
     return [Run.of(record) for record in sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=2)]
 
 
+def _once(make: Callable[[Path], Made]) -> Callable[[Path], Made]:
+    """Make a record with many parts at the first call: each gets a copy."""
+
+    @cache
+    def first() -> tuple[Made, Path]:
+        place = Path(mkdtemp(prefix="slob-made-"))
+        atexit.register(rmtree, place)
+        return make(place), place
+
+    def copy(folder: Path) -> Made:
+        made, place = first()
+        return replace(made, folder=copytree(made.folder, folder / made.folder.relative_to(place)))
+
+    return copy
+
+
 def _killed(folder: Path) -> Made:
     path = endured(folder)
     return Made(ENDURANCE, with_figures(path, endurance.load(path)), path)
 
 
-def _of_pairs(host: dict[str, Any], folder: Path, **changes: Any) -> Made:
-    record = ab_record(folder, Host(**host), **changes)
-    return Made(AB, record, folder / record.id)
+def _of_pairs(host: dict[str, Any], **changes: Any) -> Callable[[Path], Made]:
+    def make(folder: Path) -> Made:
+        record = ab_record(folder, Host(**host), **changes)
+        return Made(AB, record, folder / record.id)
+
+    return _once(make)
 
 
 def _kind_of(record: RunRecord | CrashRecord | LabRecord | StorageRecord | FailoverRecord) -> Kind[Any]:

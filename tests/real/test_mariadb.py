@@ -255,7 +255,7 @@ PART = "65536"
 def breaking(server, workload, every, pause=0, resumable=True):
     """A session on a work loop that is broken off at each ``every``-th operation that updates."""
     engine: Any = connect(server.start().url)
-    text = compose_slice(engine.names, 1, workload, layout_of(16 * KIB).value_bytes, resumable)
+    text = compose_slice(engine.names, 1, workload, layout_of(16 * KIB), resumable)
     assert PART in text
     with engine.open("test") as connection:
         query(connection, f"DROP PROCEDURE IF EXISTS {engine.names.procedure(1)}")

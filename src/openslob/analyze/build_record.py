@@ -243,7 +243,8 @@ def class_rows(measurement: Measurement) -> Iterator[ClassRow]:
         yield ClassRow(
             name=part.name,
             sessions=len(sessions),
-            **asdict(counts),
+            # Those that it has not are of loads with MODE=churn only.
+            **{name: value for name, value in asdict(counts).items() if name in ClassRow.model_fields},
             off_ops=mix_of(part, sessions).off_ops,
             ops_per_s=counts.ops / measurement.window.load_seconds if has_rate else None,
             target_ops_per_s=part.workload.ops_per_s_wanted(measurement.block_size),

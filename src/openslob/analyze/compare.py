@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from openslob.analyze.curves.points import (
     PLANS,
     SESSIONS,
+    STAGE,
+    STAGE_FIGURES,
     Parameters,
     ParameterValue,
     Point,
@@ -22,13 +25,15 @@ from openslob.analyze.curves.points import (
 from openslob.analyze.curves.series import label, order
 from openslob.analyze.differences import DETECT_PCT, Difference, Outcome, difference, mean_difference
 from openslob.analyze.intervals import spread
-from openslob.analyze.load_kinds import LOAD, batch_size, is_client_loop, load_kind
+from openslob.analyze.load_kinds import LOAD, is_client_loop, load_kind, timed_of
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
 from openslob.core.histogram import step_of
 from openslob.core.measurement import classify_wait
-from openslob.core.session_classes import split_kind
+from openslob.core.rate_schedule import RateSchedule, RateStage
+from openslob.core.session_classes import name_kind, split_kind
 from openslob.core.units import Price
+from openslob.core.workload import RATE_SCHEDULE
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RESPONSE_PREFIX
@@ -50,8 +55,9 @@ LATENCY_FIGURES = tuple(
 FIGURES = (*(name for name in METRICS if name not in _NO_RESULTS), *LATENCY_FIGURES)
 
 # The only metrics that a class of sessions, or a stage of a rate that changes, has beside its latencies.
-OF_CLASS = frozenset({"ops_per_s", "recovery_s", "response_p50_us", "response_p99_us"})
+OF_CLASS = frozenset({"ops_per_s", *STAGE_FIGURES})
 
+RECOVERY = "recovery_s"
 # Facts of the engine that come from the load of a run.
 _OF_LOAD = frozenset({"plans", "data_bytes"})
 NO_PLAN = "none"
@@ -122,7 +128,7 @@ def time_by_kind(record: RunRecord) -> Mapping[str, float] | None:
         return None
     inside = sum(float(each["count"]) * float(each["mean_us"]) for each in record.latency.values()) / ops
     # All of a batch wait at the same time.
-    inside /= batch_size(record)
+    inside /= timed_of(record).size or 1
     of_server = min(inside, _db_time_us(record) or 0.0) if is_client_loop(record) else inside
     found: dict[str, float] = {BESIDE_SERVER: inside - of_server} if is_client_loop(record) else {}
     for row in record.waits:
@@ -147,6 +153,19 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
+class StageDifference:
+    """A stage of a rate that changes, in A and in B.
+
+    ``label`` is its begin and its rate, or its number where these are not the same; ``differences`` has the figures of
+    `STAGE_FIGURES` that either side knows; ``why_unrecovered`` is for each side why the time to recover is not known.
+    """
+
+    label: str
+    differences: Mapping[str, Difference]
+    why_unrecovered: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Pair:
     """The same point in A and in B, with the difference in every figure of `FIGURES`, and of classes, that either has.
 
@@ -159,6 +178,27 @@ class Pair:
     b: Point
     differences: Mapping[str, Difference]
     time: Breakdown | None = None
+
+    @property
+    def stages(self) -> tuple[StageDifference, ...]:
+        """The stages of a rate that changes, matched by their numbers; none unless it changes on both sides."""
+        asked = [_stages_asked(point) for point in (self.a, self.b)]
+        if not all(asked):
+            return ()
+        both = zip_longest(*asked)
+        return tuple(self._stage(number, dict.fromkeys(filter(None, each))) for number, each in enumerate(both, 1))
+
+    @property
+    def of_stages(self) -> frozenset[str]:
+        """The names of the figures of `stages`."""
+        return frozenset(each.figure for stage in self.stages for each in stage.differences.values())
+
+    def _stage(self, number: int, asked: Collection[RateStage]) -> StageDifference:
+        names = {figure: name_kind(f"{STAGE}{number}", figure) for figure in STAGE_FIGURES}
+        found = {figure: self.differences[name] for figure, name in names.items() if name in self.differences}
+        recovery = [point.figure(names[RECOVERY]) for point in (self.a, self.b)]
+        said = " ".join(each.in_words for each in asked) if len(asked) == 1 else f"stage {number}"
+        return StageDifference(said, found, tuple("" if each.mean is not None else each.why for each in recovery))
 
 
 @dataclass(frozen=True)
@@ -374,6 +414,11 @@ def step_of_figure(name: str, *means: float | None) -> float:
     found, known = _LATENCY.fullmatch(split_kind(name)[1]), [mean for mean in means if mean]
     is_percentile = found is not None and found[3] != "mean"
     return step_of(min(known)) if is_percentile and known else 0.0
+
+
+def _stages_asked(point: Point) -> tuple[RateStage, ...]:
+    text = point.parameters.get(RATE_SCHEDULE)
+    return RateSchedule.parse(str(text)).stages if text else ()
 
 
 def _label(point: Point, names: Sequence[str]) -> str:

@@ -51,11 +51,17 @@ def _fraction(x: float, a: float, b: float) -> float:
 
 @lru_cache(maxsize=4096)
 def beta_quantile(share: float, a: float, b: float) -> float:
-    """Return the quantile ``share`` of the beta distribution, by bisection down to the last digit."""
-    low, high = 0.0, 1.0
-    while low < (middle := (low + high) / 2.0) < high:
-        low, high = (middle, high) if beta_cdf(middle, a, b) < share else (low, middle)
-    return high
+    """Return the quantile ``share`` of the beta distribution, by Newton's steps, and by halves where one leads away."""
+    low, high, x = 0.0, 1.0, 0.5
+    while low < x < high:
+        excess, density = beta_cdf(x, a, b) - share, _first_term(x, a, b) * a / (x * (1.0 - x))
+        low, high = (x, high) if excess < 0.0 else (low, x)
+        before, x = x, x - excess / density if density else low
+        if abs(x - before) <= 4e-16 * before:  # the last digit
+            break
+        if not low < x < high:
+            x = (low + high) / 2.0
+    return x
 
 
 def t_quantile(degrees: float, share: float) -> float:
@@ -78,15 +84,19 @@ def noncentral_t_cdf(t: float, degrees: float, shift: float) -> float:
     x, b, half = (t / math.hypot(t, math.sqrt(degrees))) ** 2, degrees / 2.0, shift**2 / 2.0
     if x >= 1.0:
         return 1.0
-    weights = [math.exp(-half), shift * math.exp(-half) / (math.sqrt(2.0) * math.gamma(1.5))]
-    shares = [beta_cdf(x, a, b) for a in (0.5, 1.0)]
-    steps = [_first_term(x, a, b) for a in (0.5, 1.0)]
-    total = 0.0
-    for j in count():
-        total += sum(weight * share for weight, share in zip(weights, shares, strict=True))
-        if j > half and sum(map(abs, weights)) < 1e-15:
-            break
-        shares = [share - step for share, step in zip(shares, steps, strict=True)]
-        steps = [step * x * (a + j + b) / (a + j + 1.0) for step, a in zip(steps, (0.5, 1.0), strict=True)]
-        weights = [weights[0] * half / (j + 1.0), weights[1] * half / (j + 1.5)]
+    even, odd = math.exp(-half), shift * math.exp(-half) / (math.sqrt(2.0) * math.gamma(1.5))
+    total = _over_poisson(x, 0.5, b, half, even) + _over_poisson(x, 1.0, b, half, odd)
     return NormalDist().cdf(-shift) + total / 2.0
+
+
+def _over_poisson(x: float, a: float, b: float, half: float, weight: float) -> float:
+    """Return the sum of I_x(a + j, b) over j, whose first weight is given, and which the factors of others follow."""
+    share, step, total = beta_cdf(x, a, b), _first_term(x, a, b), 0.0
+    for j in count():
+        total += weight * share
+        if j > half and abs(weight) < 1e-16:
+            break
+        share -= step
+        step *= x * (a + j + b) / (a + j + 1.0)
+        weight *= half / (j + a + 0.5)
+    return total

@@ -27,6 +27,8 @@ _LEAST_PRESSURE = 0.1
 _LEAST_SILENT_S = 0.7
 # Threads that wait for a CPU: fewer do at any time.
 _LEAST_QUEUED = 0.2
+# Of a server whose threads wait for a CPU all the time, the part of its CPU time that others leave it.
+_LESS_CPU = 0.9
 # A limit is what usually does much more.
 _BELOW = 0.9
 _REACHED = 0.5
@@ -117,7 +119,7 @@ def _find_hidden_quota(look: TraceStretch) -> Evidence | None:
 
     Where others use all that is left anyway, they also use what a quota takes from the server.
     """
-    if not look.rises("sessions.queue", _LEAST_QUEUED):
+    if not _is_queue_longer(look):
         return None
     cores = look.usual("cpus.all")
     idle = cores - look.high("cpus.busy")
@@ -426,7 +428,7 @@ def find_others_on_cpu(look: TraceStretch) -> Evidence | None:
         steal, usual = look.high("host.steal"), look.usual("host.steal")
         share = _most(look.share_of("cpu"), _share_queued(look), _at_rest(look, (steal - usual) / look.cores))
         return Evidence(f"the hypervisor took {_instead(steal, usual, 'CPUs')}", share, Strength.RECORDED)
-    if not has_more_of_others(look) or not look.rises("sessions.queue", _LEAST_QUEUED):
+    if not has_more_of_others(look) or not _is_queue_longer(look):
         return None
     used = _instead(look.high("others.cpu"), look.usual("others.cpu"), "CPUs")
     server = _instead(look.low("server.cpu"), look.usual("server.cpu"), "CPUs")
@@ -441,6 +443,17 @@ def has_more_of_others(look: TraceStretch) -> bool:
     fell = max(0.0, look.usual("server.cpu") - look.low("server.cpu"))
     # On a host that is busy anyway, others can't take much more: what the server lacks is what they took.
     return look.rises("others.cpu", min(_LEAST_CPUS * look.cores, 0.5 * fell)) if fell else False
+
+
+def _is_queue_longer(look: TraceStretch) -> bool:
+    """Return whether more of the server's threads waited for a CPU, or as many for fewer operations.
+
+    Where most sessions always wait for one, hardly more can.
+    """
+    if look.rises("sessions.queue", _LEAST_QUEUED):
+        return True
+    is_full = look.usual("sessions.queue") >= look.usual("cpus.all") <= look.low("sessions.queue")
+    return bool(is_full and look.falls("server.cpu", _LESS_CPU) and look.extra_s("queue") > 0)
 
 
 def _say_queue(look: TraceStretch) -> str:

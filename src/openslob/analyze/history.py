@@ -16,14 +16,15 @@ from typing import Any
 from openslob.analyze.change_points import LEAST_PART, Step, course_to_the_last
 from openslob.analyze.compare import better_of, is_figure, unit_of
 from openslob.analyze.curves.points import ParameterValue, facts, parameters_of
-from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.load_kinds import load_kind, timed_of
 from openslob.analyze.outcome import count_noun
 from openslob.core.errors import UsageError
 from openslob.core.places import server_of
 from openslob.core.workload import PRICE
-from openslob.metrics import PRICED, Better
+from openslob.metrics import PRICED, Better, Timed
 from openslob.metrics.cost import CURRENCY, price_of
 from openslob.metrics.run_metrics import figure_of
+from openslob.metrics.timed import SINGLE
 from openslob.record.model import RecordKind, RunRecord, Status
 
 FIGURES = ("ops_per_s", "op_p99_us")
@@ -119,6 +120,7 @@ class History:
     currency: str = ""
     early: tuple[EarlyChange, ...] = ()
     drifts: tuple[DriftingFigure, ...] = ()
+    timed: Timed = SINGLE
 
     def __repr__(self) -> str:
         """Return the load, and how many runs and changes there are: all of them would be hundreds of lines."""
@@ -221,6 +223,7 @@ def _history(records: Sequence[RunRecord], parameters: Mapping[str, ParameterVal
         host=str(last.environment.get("host") or "?"),
         load=load_kind(last).in_words(last),
         parameters=parameters,
+        timed=timed_of(last),
         figures=names,
         runs=runs,
         changes=tuple(change for changes, _, _ in courses for change in changes),

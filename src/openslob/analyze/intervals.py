@@ -18,9 +18,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean
-
-import numpy as np
 
 from openslob.analyze.distributions import noncentral_t_cdf, t_quantile
 
@@ -92,10 +91,10 @@ def nested_interval(runs: Runs, confidence: float = CONFIDENCE) -> Interval:
     if not starts:
         return Interval(None, why="there is no run")
     means = _means(starts)
-    count, mean = sum(map(len, starts)), float(means.mean())
+    count, mean = sum(map(len, starts)), fmean(means)
     if len(starts) == 1:
         return Interval(mean, starts=1, runs=count, why=_why_single(count))
-    half = _t(len(starts) - 1, confidence) * float(means.std(ddof=1)) / math.sqrt(len(starts))
+    half = _t(len(starts) - 1, confidence) * math.sqrt(_variance(means) / len(starts))
     return Interval(mean, mean - half, mean + half, len(starts), count)
 
 
@@ -113,7 +112,7 @@ def nested_ratio(
         return Interval(None, why="one side has no run")
     if any(value <= 0 for side in sides for start in side for value in start):
         return Interval(None, why="the ratio of values that are not all above 0 says nothing")
-    means = [float(_means(side).mean()) for side in sides]
+    means = [fmean(_means(side)) for side in sides]
     fewest = min(len(side) for side in sides), min(sum(map(len, side)) for side in sides)
     ratio = means[1] / means[0]
     half = _half_of_logarithm(sides, confidence, known, step)
@@ -130,19 +129,23 @@ def blocked_ratio(
     What a block has in common does not count: the ratios within the blocks do (the two-way model without interaction,
     of logarithms). With one run of each side in a block that is Student's t test of pairs.
     """
-    both = [(np.log(a), np.log(b)) for a, b in blocks if len(a) and len(b) and min(*a, *b) > 0]
+    both = [
+        tuple([math.log(value) for value in side] for side in (a, b))
+        for a, b in blocks
+        if len(a) and len(b) and min(*a, *b) > 0
+    ]
     if not both:
         return Interval(None, why="no block holds runs of both sides above 0")
-    weights = np.array([len(a) * len(b) / (len(a) + len(b)) for a, b in both])
-    ratios = np.array([float(b.mean() - a.mean()) for a, b in both])
-    log = float(np.dot(weights, ratios) / weights.sum())
+    weights = [len(a) * len(b) / (len(a) + len(b)) for a, b in both]
+    ratios = [fmean(b) - fmean(a) for a, b in both]
+    log = fmean(ratios, weights)
     runs = min(sum(len(pair[side]) for pair in both) for side in (0, 1))
     degrees = sum(len(a) + len(b) for a, b in both) - len(both) - 1
     if degrees < 1:
         return Interval(math.exp(log), starts=len(both), runs=runs, why="one run of each side: repeat them")
-    rest = sum(float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum()) for a, b in both)
-    rest += float(np.dot(weights, (ratios - log) ** 2))
-    half = _t(degrees, confidence) * math.sqrt(rest / degrees / float(weights.sum()))
+    rest = sum(_squares(a) + _squares(b) for a, b in both)
+    rest += sum(weight * (ratio - log) ** 2 for weight, ratio in zip(weights, ratios, strict=True))
+    half = _t(degrees, confidence) * math.sqrt(rest / degrees / sum(weights))
     return Interval(math.exp(log), *_around(log, half), len(both), runs)
 
 
@@ -158,14 +161,14 @@ def spread(*sides: Runs) -> Spread | None:
     for side in sides:
         starts = [start for start in side if start]
         means = _means(starts)
-        if len(starts) < 2 or not means.mean():
+        if len(starts) < 2 or not fmean(means):
             continue
-        per = 1 / float(means.mean()) ** 2
-        between += (len(starts) - 1) * float(means.var(ddof=1)) * per
+        per = 1 / fmean(means) ** 2
+        between += _squares(means) * per
         degrees += len(starts) - 1
-        within += sum(float(np.var(start)) * len(start) for start in starts if len(start) > 1) * per
+        within += sum(map(_squares, starts)) * per
         inner += sum(len(start) - 1 for start in starts)
-        share += (len(starts) - 1) * float(np.mean([1 / len(start) for start in starts]))
+        share += (len(starts) - 1) * fmean(1 / len(start) for start in starts)
     if not degrees:
         return None
     if not inner:
@@ -175,6 +178,7 @@ def spread(*sides: Runs) -> Spread | None:
     return Spread(max(0.0, between / degrees - own * share / degrees), own, degrees)
 
 
+@lru_cache(maxsize=1024)
 def starts_needed(known: Spread | None, see_pct: float, runs: int = 1, power: float = POWER) -> int | None:
     """Return the number of starts on each side, with ``runs`` runs in each, that show a change of ``see_pct``.
 
@@ -210,7 +214,7 @@ def _half_of_logarithm(sides: Sequence[Runs], confidence: float, known: Spread |
         total = sum(max(each, rounding) for each in shares)
         return _t(pooled.degrees, confidence) * math.sqrt(total)
     means = [_means(side) for side in sides]
-    variances = [float(each.var(ddof=1)) / float(each.mean()) ** 2 / len(each) for each in means]
+    variances = [_variance(each) / fmean(each) ** 2 / len(each) for each in means]
     total = sum(max(each, rounding) for each in variances)
     if total <= 0:
         return 0.0
@@ -239,8 +243,18 @@ def _around(log: float, half: float) -> tuple[float, float]:
     return math.exp(log - half), math.exp(log + half) if log + half < _LARGEST_LOG else math.inf
 
 
-def _means(starts: Runs) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([fmean(start) for start in starts])
+def _means(starts: Runs) -> list[float]:
+    return [fmean(start) for start in starts]
+
+
+def _squares(values: Sequence[float]) -> float:
+    """Return the sum of the squares of how much values differ from their mean."""
+    mean = fmean(values)
+    return sum((off := value - mean) * off for value in values)
+
+
+def _variance(values: Sequence[float]) -> float:
+    return _squares(values) / (len(values) - 1)
 
 
 def _why_single(runs: int) -> str:

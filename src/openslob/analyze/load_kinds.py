@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from openslob.core.access import AccessKind
-from openslob.core.workload import CLASSES, RATE_SCHEDULE, Loop, Workload
-from openslob.metrics import CHANGING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, OF_ROW_BYTES, PACED, PRICED
+from openslob.core.workload import CLASSES, RATE_SCHEDULE, ROWS_PER_CHURN, Loop, Mode, Workload
+from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, Timed
 from openslob.record.model import RecordKind, RunRecord
 
 # The parameter of an observation that says what was observed.
@@ -64,7 +64,14 @@ def _mix_of(spec: Mapping[str, Any], between: str = ", ") -> str:
     access = str(spec.get("access", ""))
     scans = [f"{spec['scan_pct']} % scans"] if spec.get("scan_pct") else []
     law = [access] if access.startswith(AccessKind.ZIPF) else []
-    return between.join([f"{spec.get('update_pct')} % updates", *scans, *law])
+    what = "churn" if spec.get("mode") == Mode.CHURN else "updates"
+    return between.join([f"{spec.get('update_pct')} % {what}", *scans, *law])
+
+
+def rows_of_update(spec: Mapping[str, Any]) -> int | None:
+    """Return the rows of an update; with MODE=churn those that it deletes and inserts instead. None if not known."""
+    rows = ROWS_PER_CHURN if spec.get("mode") == Mode.CHURN else spec.get("update_work_unit") or spec.get("work_unit")
+    return None if rows is None else int(rows)
 
 
 def is_client_loop(record: RunRecord) -> bool:
@@ -72,26 +79,20 @@ def is_client_loop(record: RunRecord) -> bool:
     return record.spec.get("loop") == Loop.CLIENT
 
 
-def batch_size(record: RunRecord) -> int:
-    """Return how many operations a session sent at once: latencies are those of so many together."""
-    return int(record.spec.get("pipeline") or 1)
+def timed_of(record: RunRecord) -> Timed:
+    """Return what a latency of the run is the time of."""
+    return Timed.of(record.spec)
 
 
-def timed_in_words(record: RunRecord) -> str:
-    """Return whose time a latency of the run is."""
-    size = batch_size(record)
-    return "one operation" if size == 1 else f"a batch of {size} operations"
-
-
-def loop_in_words(record: RunRecord) -> str:
-    """Return, after a comma, that the client sent the operations, and how many at once; empty if the server did."""
-    batches = f" in batches of {batch_size(record)}" if batch_size(record) > 1 else ""
-    return f", client loop{batches}" if is_client_loop(record) else ""
+def loop_in_words(spec: Mapping[str, Any]) -> str:
+    """Return, after a comma, that the client sends the operations, and how many at once; empty if the server does."""
+    timed = Timed.of(spec)
+    batches = f" in batches of {timed.size}" if timed.is_batch else ""
+    return f", client loop{batches}" if spec.get("loop") == Loop.CLIENT else ""
 
 
 def _without(names: frozenset[str], record: RunRecord) -> list[str]:
     left_out = names if record.spec.get("price") else names | PRICED
-    left_out = left_out if any(record.value(name) is not None for name in OF_ROW_BYTES) else left_out | OF_ROW_BYTES
     return [name for name in METRICS if name not in left_out]
 
 
@@ -107,12 +108,13 @@ def _run_parameters(record: RunRecord) -> Mapping[str, Any]:
 
 def _run_in_words(record: RunRecord) -> str:
     sessions = _sessions(record)
-    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop_in_words(record)}"
+    return f"{sessions} session{'' if sessions == 1 else 's'}{mix_in_words(record.spec)}{loop_in_words(record.spec)}"
 
 
 def _run_figures(record: RunRecord) -> list[str]:
     paced = OBSERVED if is_paced(record) else OBSERVED | PACED
     left_out = paced if record.spec.get(RATE_SCHEDULE) else paced | CHANGING
+    left_out = left_out if record.spec.get("mode") == Mode.CHURN else left_out | CHURNING
     return _without(left_out if record.spec.get("connect_every") else left_out | CONNECTING, record)
 
 
@@ -125,7 +127,8 @@ def _observation_in_words(record: RunRecord) -> str:
 
 
 def _observation_figures(record: RunRecord) -> list[str]:
-    return _without(OF_OWN_LOAD if record.spec.get("command") else OF_OWN_LOAD | {"client_cpu_per_s"}, record)
+    left_out = OF_OWN_LOAD | CHURNING
+    return _without(left_out if record.spec.get("command") else left_out | {"client_cpu_per_s"}, record)
 
 
 LOAD_KINDS = {

@@ -27,7 +27,8 @@ OTHERS = Stated("other sessions", "samples have the test's sessions alone")
 OPERATIONS = Stated("single operations", "slices have sums: slowest, late, and cancelled ones, and times of each kind")
 BEFORE = Stated("before and after the window", "sizes of tables, warm-up, ceiling and server's report are of no row")
 ROWS = Stated(
-    "rows between", "moments, and counters that no figure needs: the course of the load alone depends on them"
+    "moments and readings",
+    "no figure needs them: figures are of changes, and not of where a counter stood that never moved",
 )
 FILES = Stated("reports and attachments", "texts for people: only their digests are compared")
 DOCUMENT = Stated("the record of several parts", "what it says beside the figures of its runs has no raw files")

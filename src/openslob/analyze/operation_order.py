@@ -143,5 +143,5 @@ def _in_whole_rounds(workload: Workload, ops: int) -> bool:
 
 
 def _in_words(counts: SliceCounts) -> str:
-    rows = counts.rows_read + counts.rows_updated + counts.rows_scanned
+    rows = counts.rows_visited
     return f"{counts.ops:,} operations ({counts.updates:,} updates, {counts.scans:,} scans) on {rows:,} rows"

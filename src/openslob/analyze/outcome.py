@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from openslob.metrics.quantity import Quantity
+from typing import TYPE_CHECKING
+
 from openslob.record.model import Holds, Verdict
+
+if TYPE_CHECKING:
+    from openslob.metrics.quantity import Quantity
 
 Shown = float | str | None
 

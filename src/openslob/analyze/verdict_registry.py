@@ -8,7 +8,7 @@ from enum import StrEnum
 
 # The version of the rules: which verdicts and causes there are, and their thresholds. A record states by which it was
 # judged: only under the same rules must a judgement be what it was. It goes up with every change of a threshold.
-RULES_VERSION = 8
+RULES_VERSION = 9
 RULES_FACT = "rules_version"
 
 # Of these, reports say how much is allowed.
@@ -112,6 +112,7 @@ REGISTRY: tuple[VerdictRow, ...] = (
     VerdictRow("mode", VerdictGroup.READ, Severity.INVALID),
     VerdictRow("hits_as_expected", VerdictGroup.READ, Severity.CAUTION),
     VerdictRow("data_in_place", VerdictGroup.VALID, Severity.INVALID),
+    VerdictRow("cleanup_keeps_up", VerdictGroup.LIMIT, Severity.CAUTION),
     VerdictRow("cache_size_kept", VerdictGroup.UNDISTURBED, Severity.CAUTION),
     VerdictRow("not_throttled", VerdictGroup.LIMIT, Severity.CAUTION, _at_most(throttled_pct=2)),
     VerdictRow("log_switches", VerdictGroup.UNDISTURBED, Severity.NOTE),

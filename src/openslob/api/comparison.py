@@ -17,10 +17,9 @@ from openslob.report.comparison import (
     change_cells,
     comparison_document,
     comparison_json,
-    figure_label,
     is_listed,
+    labels_for,
     main_differences,
-    reads_reached_device,
     summary,
     value_cells,
 )
@@ -81,10 +80,10 @@ class ComparisonResult:
 
     def _repr_html_(self) -> str:
         """Return the answer and the main differences for a notebook."""
-        several, physical = len(self.comparison.pairs) > 1, reads_reached_device(self.comparison.pairs)
+        several, label = len(self.comparison.pairs) > 1, labels_for(self.comparison.pairs)
         head = ("figure", *(() if several else ("A", "B")), "B against A", "difference")
         rows = [
-            (figure_label(name, physical), *(() if several else value_cells(each)), *change_cells(each)[:2])
+            (label(name), *(() if several else value_cells(each)), *change_cells(each)[:2])
             for name, each in main_differences(self.comparison).items()
             if is_listed(name, each)
         ]

@@ -168,9 +168,9 @@ class Parameters(TypedDict, total=False):
     Default: 1.
     """
 
-    mode: Literal["pio", "lio", "redo", "scan"]
-    """What to measure: physical or cached (lio) reads, commits, scans. A verdict says if it was. Allowed: pio, lio,
-    redo or scan.
+    mode: Literal["pio", "lio", "redo", "scan", "churn"]
+    """What to measure: physical or cached (lio) reads, commits, scans, churn. A verdict says if it was. Allowed: pio,
+    lio, redo, scan or churn.
     """
 
     database_statistics_type: Literal["none", "awr", "statspack"]
@@ -343,9 +343,9 @@ class SweptParameters(TypedDict, total=False):
     Default: 1.
     """
 
-    mode: Literal["pio", "lio", "redo", "scan"] | Sequence[Literal["pio", "lio", "redo", "scan"]]
-    """What to measure: physical or cached (lio) reads, commits, scans. A verdict says if it was. Allowed: pio, lio,
-    redo or scan.
+    mode: Literal["pio", "lio", "redo", "scan", "churn"] | Sequence[Literal["pio", "lio", "redo", "scan", "churn"]]
+    """What to measure: physical or cached (lio) reads, commits, scans, churn. A verdict says if it was. Allowed: pio,
+    lio, redo, scan or churn.
     """
 
     database_statistics_type: Literal["none", "awr", "statspack"] | Sequence[Literal["none", "awr", "statspack"]]
@@ -375,9 +375,6 @@ class SweptParameters(TypedDict, total=False):
 
     bin_dir: str | Sequence[str]
     """Of the managed server: Directories of programs; each gets a server of its own."""
-
-    table_engine: int | str | Sequence[int | str]
-    """Of the managed server: Storage engines of the tables; each gets a server of its own."""
 
     block_size: int | str | Sequence[int | str]
     """Of the managed server: Block sizes; each gets a server of its own."""

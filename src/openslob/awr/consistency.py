@@ -28,17 +28,21 @@ TWINS: dict[str, str] = {
     "executes": "execute count",
     "rollbacks": "user rollbacks",
 }
+RatesOff = list[tuple[str, Statistic]]  # by name
 _ELAPSED_SLACK_S = 1.0  # snapshots take time: Oracle may divide by a slightly different interval
 _CLOCK_SLACK_S = 2.0  # the header prints snapshot times in whole seconds
 _MANY = 0.3  # if more than this share of the rates is off, the elapsed time is wrong
 
 
-def inconsistencies(report: Report) -> tuple[str, ...]:
-    """Return a message for each pair of figures that contradict each other, and one if the end is missing."""
+def inconsistencies(report: Report, off: RatesOff) -> tuple[str, ...]:
+    """Return a message for each pair of figures that contradict each other, and one if the end is missing.
+
+    ``off`` is what `find_rates_that_are_off` returns.
+    """
     return (
         *_cut_off(report),
         *_clock(report),
-        *_rates(report),
+        *_rates(report, off),
         *_twins(report),
         *_times(report),
         *_waits(report),
@@ -74,15 +78,15 @@ def _clock(report: Report) -> Iterator[str]:
         )
 
 
-def find_wrong_elapsed(report: Report) -> str:
+def find_wrong_elapsed(report: Report, off: RatesOff) -> str:
     """Return why no total is divided by the elapsed time: the rates that the report prints contradict it."""
-    off, both = _find_rates_that_are_off(report), sum(1 for stat in report.activity.values() if stat.per_second)
+    both = sum(1 for stat in report.activity.values() if stat.per_second)
     if report.elapsed_s is None or len(off) <= max(3, _MANY * both):
         return ""
     return f"Elapsed: {report.elapsed_s.value:.0f} s does not fit total / per second of {len(off)} statistics"
 
 
-def _find_rates_that_are_off(report: Report) -> list[tuple[str, Statistic]]:
+def find_rates_that_are_off(report: Report) -> RatesOff:
     """Return the statistics whose rate is not total / elapsed."""
     own = sorted(rates.find_own_seconds(report).values(), key=lambda seconds: seconds.value)
     elapsed = [own[0], own[-1]] if own else [report.elapsed_s] if report.elapsed_s else []
@@ -98,12 +102,12 @@ def _is_between(stat: Statistic, elapsed: list[Number]) -> bool:
     return any(rate_agrees(stat, seconds) for seconds in elapsed)
 
 
-def _rates(report: Report) -> Iterator[str]:
+def _rates(report: Report, off: RatesOff) -> Iterator[str]:
     """Compare each statistic's rate with total / elapsed."""
     if rates.ELAPSED in report.missing:
         yield report.missing[rates.ELAPSED]
         return
-    for name, stat in _find_rates_that_are_off(report):
+    for name, stat in off:
         if stat.total and stat.per_second and report.elapsed_s:
             yield (
                 f"Instance Activity: {name}: {stat.per_second.value:g} per second, but total / elapsed is "

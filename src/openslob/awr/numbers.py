@@ -8,7 +8,7 @@ not clearly a number is read as ``None``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -67,10 +67,9 @@ class NumberFormat:
     mixed: bool = False
 
     @classmethod
-    def of(cls, cells: Iterable[str]) -> NumberFormat:
+    def of(cls, cells: Collection[str]) -> NumberFormat:
         """Detect the format from the cells of a report; without evidence the decimal sign is a point."""
-        shapes = [cell.strip() for cell in cells]
-        commas, points = ([cell for cell in shapes if sign in cell] for sign in (",", "."))
+        commas, points = ([cell.strip() for cell in cells if sign in cell] for sign in (",", "."))
         comma = sum(1 for cell in commas if _HINTS_COMMA.fullmatch(cell))
         if any(map(_PROVES_POINT.fullmatch, commas)):
             return _format(".", comma > 0)

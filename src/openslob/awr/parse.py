@@ -11,7 +11,7 @@ from pathlib import Path
 from openslob.awr import figures, header, html, periods, text, waits
 from openslob.awr.addm import add_findings
 from openslob.awr.builder import ReportBuilder
-from openslob.awr.consistency import find_wrong_elapsed, inconsistencies
+from openslob.awr.consistency import find_rates_that_are_off, find_wrong_elapsed, inconsistencies
 from openslob.awr.model import Header, Report, ReportInstance, ReportKind, Scope
 from openslob.awr.numbers import NumberFormat
 from openslob.awr.rates import ELAPSED
@@ -290,6 +290,7 @@ def _report(
 
 
 def _with_inconsistencies(report: Report) -> Report:
-    if wrong := find_wrong_elapsed(report):
+    off = find_rates_that_are_off(report)
+    if wrong := find_wrong_elapsed(report, off):
         report = replace(report, missing={**report.missing, ELAPSED: wrong})
-    return replace(report, warnings=(*report.warnings, *inconsistencies(report)))
+    return replace(report, warnings=(*report.warnings, *inconsistencies(report, off)))

@@ -23,6 +23,7 @@ COUNT, PER_EXECUTION, PER_CENT, PER_S, MB, MB_PER_S = "", "1/execution", "%", "1
 _UNIT = re.compile(r"\((us|ms|s)\)")
 _COUNTED = re.compile(r"(.*)#(\d)/(\d)")
 _SCALES = {"(k)": 1e3, "(ms)": 1e-3}  # end of a heading -> size of its figures
+_Reading = Callable[[str], Number | str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +321,8 @@ def read_rows(name: str, title: str, table: ReportTable, builder: ReportBuilder)
     """
     section = SECTIONS[name]
     table = _as_row(table)
-    places = [(figure, at) for figure in section.sources[title] if (at := _find(table.columns, figure)) is not None]
+    found = [(figure, at) for figure in section.sources[title] if (at := _find(table.columns, figure)) is not None]
+    places = [(figure, at, _choose_reading(figure, plain(table.columns[at]), builder.numbers)) for figure, at in found]
     if not places:
         builder.cannot_read(table)
         return
@@ -329,8 +331,8 @@ def read_rows(name: str, title: str, table: ReportTable, builder: ReportBuilder)
     for instance, cells in table.by_instance():
         row = ListedRow({"Inst": instance} if instance else {})
         row.cells.update(of_title.groupdict() if of_title else {})
-        for figure, at in places:
-            _read_cell(figure, cell(cells, at), plain(table.columns[at]), row, builder.numbers)
+        for figure, at, read in places:
+            _read_cell(figure, cell(cells, at), read, row)
         if section.merges:
             above = row.cells.setdefault(places[0][0].heading, above)
         _add(section, row, builder.listed.setdefault(name, []))
@@ -358,18 +360,31 @@ def _find(columns: tuple[str, ...], figure: SectionFigure) -> int | None:
     return None
 
 
-def _read_cell(figure: SectionFigure, text: str, heading: str, row: ListedRow, numbers: NumberFormat) -> None:
+def _choose_reading(figure: SectionFigure, heading: str, numbers: NumberFormat) -> _Reading:
+    """Return what reads the cells of a figure below ``heading``."""
+    if figure.unit == TEXT:
+        return _read_text
+    if figure.unit == "us":
+        unit = _UNIT.search(heading)  # up to 12.1 a name above the headings has the ms
+        return partial(numbers.duration_us, unit=unit[1] if unit else "ms")
+    scale = _SCALES.get(heading[-4:].strip())
+    return partial(_read_scaled, numbers, scale) if scale else numbers.read
+
+
+def _read_text(text: str) -> str | None:
+    return " " * text.startswith(" ") + squeeze(text) or None  # as the line above goes on
+
+
+def _read_scaled(numbers: NumberFormat, scale: float, text: str) -> Number | None:
+    found = numbers.read(text)
+    return found.scaled(scale) if found else None
+
+
+def _read_cell(figure: SectionFigure, text: str, read: _Reading, row: ListedRow) -> None:
     """Add a cell to ``row``, or why it has no figure. A count with decimals has lost its K or M, or is no count."""
     if figure.part is not None:
         text = dict(enumerate(text.split("/"))).get(figure.part, "")
-    if figure.unit == TEXT:
-        found: Number | str | None = " " * text.startswith(" ") + squeeze(text) or None  # as the line above goes on
-    elif figure.unit == "us":
-        unit = _UNIT.search(heading)
-        found = numbers.duration_us(text, unit[1] if unit else "ms")  # up to 12.1 a name above the headings has the ms
-    else:
-        found = numbers.read(text)
-        found = found.scaled(_SCALES.get(heading[-4:].strip(), 1.0)) if found else None
+    found = read(text)
     if isinstance(found, Number) and figure.unit == COUNT and found.step < 1:
         row.why[figure.heading] = f"not a whole number ({text})"
     elif found is not None:

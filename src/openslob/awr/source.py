@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 import quopri
 import re
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from json import JSONDecoder
@@ -27,11 +26,12 @@ class ForeignFileError(ReportError):
     """A file is no report at all, such as the output of another program."""
 
 
+_COMPARED_CLUSTER = "a compare-period report of a cluster (awrgdrpt.sql)"
 # Titles of reports; the first one found in the file decides. A string is the description of an unsupported kind.
 _KINDS: tuple[tuple[str, ReportKind | str], ...] = (
     (
-        r"WORKLOAD REPOSITORY RAC COMPARE PERIOD REPORT|AWR Compare Period RAC Report",
-        "a compare-periods report of a cluster",
+        r"WORKLOAD REPOSITORY RAC COMPARE PERIOD REPORT|AWR Compare Period RAC Report|AWR RAC Compare Period Report",
+        _COMPARED_CLUSTER,
     ),
     (r"WORKLOAD REPOSITORY COMPARE PERIOD REPORT|AWR Compare Period Report", ReportKind.AWR_COMPARE),
     (r"WORKLOAD REPOSITORY SQL REPORT", "an AWR report of a single SQL statement"),
@@ -84,6 +84,9 @@ _BASE64 = re.compile(r"^content-transfer-encoding:[ \t]*base64", re.IGNORECASE |
 _ACTIVE = re.compile(r"\b(?:emviewers|fxtmodel|perfhub)\b", re.IGNORECASE)
 _ORACLE_ERROR = re.compile(r"\b(?:ORA|SP2|TNS)-\d{4,5}:[^\r\n]{0,120}")
 _REMEDY = "give AWR reports (awrrpt.sql, awrgrpt.sql) or Statspack reports (spreport.sql), as text or HTML"
+_REMEDIES = {
+    _COMPARED_CLUSTER: "create one report of each period (awrgrpt.sql), and compare these: slob awr --compare A B"
+}
 _PDB = re.compile(r"WORKLOAD\s+REPOSITORY\s+PDB\s+REPORT", re.IGNORECASE)
 _PAGE = re.compile(r"</?(?:html|head|title|body|pre|div|span|font|p|br)\b[^>]*>", re.IGNORECASE)
 _PAGE_HEADING = re.compile(r"\n(?:[ \t]*\n)?OUTPUT[ \t]*\n(?:-{10,}[ \t]*\n)?")  # of "select output from table(...)"
@@ -151,7 +154,7 @@ def recognise(data: bytes, name: str) -> ReportText:
         raise ForeignFileError(f"{name}: not an AWR or Statspack report: {_describe(text)}", _REMEDY)
     kind = _kind(mark)
     if not isinstance(kind, ReportKind):
-        raise ForeignFileError(f"{name}: this is {kind}, not a report of a single period", _REMEDY)
+        raise ForeignFileError(f"{name}: this is {kind}, which is not read", _REMEDIES.get(kind, _REMEDY))
     following = _next_report(text, mark)
     text = text[: following[0]]
     is_html = _is_html(text)
@@ -230,18 +233,14 @@ def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
     """
     end = _END.search(text, first.end())
     after = end.start() if end else len(text)
-    flat = flatten(text)
-    headings = _headings(text, flat, first.end())
-    headed = heading = next(headings)
     titled = True
-    for mark in _find(_MARKS, _FIRST_WORDS, text, flat, first.end()):
+    for mark in _find_marks(text, first.end()):
         kind = _kind(mark)
         if mark.start() < after:
-            while heading < (mark.end(),):
-                heading = next(headings)
-            if not isinstance(kind, ReportKind) or heading[1] > mark.end() + _TITLE_REACH:
+            reach = mark.end() + _TITLE_REACH
+            if not isinstance(kind, ReportKind) or not _HEADING.search(text, mark.end(), reach):
                 continue
-            if titled and headed[1] > mark.start() and _is_titled_twice(text, first, mark):
+            if titled and _is_titled_twice(text, first, mark):
                 titled = False
                 continue
         page = max(text.rfind("<html", after if end and mark.start() > after else first.end(), mark.start()), -1)
@@ -250,23 +249,14 @@ def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
     return len(text), ""
 
 
-def _headings(text: str, flat: bytes, start: int) -> Iterator[tuple[int, int]]:
-    """Yield where each heading of a report's header is, and at last one beyond any text."""
-    yield from (found.span() for found in _find(_HEADING, ("db", "snap", "begin"), text, flat, start))
-    yield sys.maxsize, sys.maxsize
+def _find_marks(text: str, start: int) -> Iterator[re.Match[str]]:
+    """Yield what ``_MARKS.finditer`` does, in a tenth of its time.
 
-
-def _find(
-    pattern: re.Pattern[str], first_words: Iterable[str], text: str, flat: bytes, start: int
-) -> Iterator[re.Match[str]]:
-    """Yield what ``pattern.finditer`` does, if each match begins with one of ``first_words``, in a tenth of its time.
-
-    ``flat`` is `flatten` of ``text``: a pattern without regard to case looks at each character, and the search for a
-    word does not.
+    A pattern without regard to case looks at each character, and the search for the first word of a title does not.
     """
-    end = start
-    for at in sorted(at for word in first_words for at in _find_word(word.encode(), flat, start)):
-        if at >= end and (match := pattern.match(text, at)):
+    flat, end = flatten(text), start
+    for at in sorted(at for word in _FIRST_WORDS for at in _find_word(word.encode(), flat, start)):
+        if at >= end and (match := _MARKS.match(text, at)):
             yield match
             end = match.end()
 
@@ -282,9 +272,10 @@ def _find_word(word: bytes, flat: bytes, start: int) -> Iterator[int]:
 
 
 def _is_titled_twice(text: str, first: re.Match[str], mark: re.Match[str]) -> bool:
-    """Return whether ``first`` is the title of a page, and ``mark`` that of the report on it."""
+    """Return whether ``first`` is the title of a page, and ``mark`` that of the report on it, above any heading."""
     titles = [_PAGE_TITLE.match(text, title.start()) is not None for title in (first, mark)]
-    return titles == [True, False] and _kind(mark) is not ReportKind.STATSPACK
+    is_page = titles == [True, False] and _kind(mark) is not ReportKind.STATSPACK
+    return is_page and not _HEADING.search(text, first.end(), mark.start())
 
 
 def decode(data: bytes) -> str:

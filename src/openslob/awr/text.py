@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from operator import itemgetter
 
 from openslob.awr.tables import ReportTable, squeeze
 
@@ -55,10 +57,46 @@ def tables(text: str, is_parsed: Callable[[str], bool], is_title: Callable[[str]
     """
     lexer = _Lexer(is_parsed, is_title)
     flat = text.replace("\f", "")
-    for line in (flat.expandtabs() if "\t" in flat else flat).split("\n"):
-        lexer.line(line.rstrip())
+    for line in map(str.rstrip, (flat.expandtabs() if "\t" in flat else flat).split("\n")):
+        lexer.line(line)
     lexer.end()
     return lexer.found
+
+
+class _Columns:
+    """The columns under a ruler. Each line is cut at all of them in one step."""
+
+    def __init__(self, spans: list[Span]) -> None:
+        self.spans = tuple(spans)
+        starts, ends = zip(*spans, strict=True)
+        self.cut = _slicer(zip(starts, (*ends[:-1], None), strict=True))
+        self.cut_gaps = _slicer(zip((0, *ends[:-1]), starts, strict=True))
+
+    def cells(self, line: str) -> tuple[str, ...]:
+        """Return the cells of a line; the last column has the rest of it."""
+        cells = tuple(map(str.strip, self.cut(line)))
+        return cells if line.isascii() else tuple(cell.replace(_SECOND_HALF, "").strip() for cell in cells)
+
+    def fit(self, line: str) -> bool:
+        """Return whether the gaps between the columns are blank."""
+        return not "".join(self.cut_gaps(line)).strip()
+
+    def headings(self, lines: Iterable[str]) -> tuple[str, ...]:
+        """Return the headings, lines joined. One may extend to the left of its column."""
+        return _headings(tuple(lines), self.spans)
+
+
+def _slicer(spans: Iterable[tuple[int, int | None]]) -> Callable[[str], tuple[str, ...]]:
+    slices = [slice(*span) for span in spans]
+    return itemgetter(*slices) if len(slices) > 1 else lambda line: (line[slices[0]],)
+
+
+@lru_cache(maxsize=1024)  # a table goes over many pages, and reports of a version have the same headings
+def _headings(lines: tuple[str, ...], spans: tuple[Span, ...]) -> tuple[str, ...]:
+    ends = [end for _, end in spans[:-1]]
+    cut = _slicer(zip((0, *ends), (*ends, None), strict=True))
+    cuts = [cut(_without_spanners(line)) for line in lines]
+    return tuple(squeeze(" ".join(parts[at] for parts in cuts)) for at in range(len(spans)))
 
 
 class _Lexer:
@@ -72,10 +110,11 @@ class _Lexer:
         self.in_note = False
         self.after_note: list[str] = []  # headings that touch a note
         self.pending: list[str] = []  # lines that may turn out to be a title, headings or labelled values
-        self.ruled: list[Span] | None = None  # columns of the table being read
+        self.ruled: _Columns | None = None  # of the table being read
+        self.is_statements = False  # whether it is a list of statements
         self.headings: list[str] = []
         self.body: list[str] = []
-        self.names: list[Span] | None = None  # columns of the lines with names above those with figures
+        self.names: _Columns | None = None  # columns of the lines with names above those with figures
         self.headings_of_names: list[str] = []
         self.is_paged = False  # the title repeats on every page; a line of dashes ends the table, blank lines do not
         self.resumed = 0  # number of body lines up to the last blank line
@@ -85,18 +124,20 @@ class _Lexer:
             self.blank()
         elif line[0] == "~" and _TILDES.match(line):
             self.underline(line)
-        elif (line[0] in "-~=" or (line[0].isspace() and line.lstrip()[0] in "-~=")) and _RULER.fullmatch(line):
+        elif line[-1] in "-~=" and _RULER.fullmatch(line):
             self.ruler(line)
         elif ("DB/Inst:" in line or "Snap" in line) and len(line) < _LONGEST and (title := _TITLE.match(line)):
             self.end()
             self.section, self.is_paged = squeeze(title["title"]), True
+        elif self.ruled is not None and "  " in line and line[0] != "-":  # neither a title nor a note
+            self.body.append(line)
         else:
             self.words(line)
 
     def words(self, line: str) -> None:
         if line.startswith("->"):
             self.in_note, self.after_note = True, []
-        elif self.ruled is not None and (_STATEMENTS.fullmatch(self.section) or not self.is_bare_title(line)):
+        elif self.ruled is not None and (self.is_statements or not self.is_bare_title(line)):
             self.body.append(line)
         elif self.in_note:
             if _PROSE.fullmatch(line) is None:
@@ -108,7 +149,7 @@ class _Lexer:
             self.pending.append(line)
 
     def is_bare_title(self, line: str) -> bool:
-        return line[0] != " " and "  " not in line and self.is_title(line)
+        return "  " not in line and line[0] != " " and self.is_title(line)
 
     def blank(self) -> None:
         """End the current table, unless it continues over pages."""
@@ -161,7 +202,7 @@ class _Lexer:
         if self.is_statement_text(line):
             self.body.append(line)
         elif self.ruled is None and self.pending and _NAMES_ABOVE.fullmatch(self.pending[-1]):
-            self.names, self.headings_of_names, self.pending = spans, self.pending, []
+            self.names, self.headings_of_names, self.pending = _Columns(spans), self.pending, []
         elif self.ruled is None:
             if len(spans) > 1:
                 self.open(spans, self.pending or (self.after_note if self.in_note else []))
@@ -179,25 +220,25 @@ class _Lexer:
 
     def is_statement_text(self, line: str) -> bool:
         """Return whether a line of dashes is part of a statement's text, such as a comment. The end is indented."""
-        if self.ruled is None or line[0] == " " or not _STATEMENTS.fullmatch(self.section):
+        if self.ruled is None or line[0] == " " or not self.is_statements:
             return False
-        return any(_is_statement(_cells(row, self.ruled)) for row in self.body if row)
+        return any(_is_statement(self.ruled.cells(row)) for row in self.body if row)
 
     def open(self, spans: list[Span], headings: list[str]) -> None:
-        self.ruled, self.headings, self.body, self.pending, self.resumed = spans, headings, [], [], 0
+        self.ruled, self.headings, self.body, self.pending, self.resumed = _Columns(spans), headings, [], [], 0
+        self.is_statements = _STATEMENTS.fullmatch(self.section) is not None
 
     def close(self) -> None:
-        spans, headings, body = self.ruled or [], self.headings, self.body
+        columns, headings, body = self.ruled, self.headings, self.body
         names, self.names = self.names, None
         self.ruled, self.headings, self.body, self.resumed = None, [], [], 0
-        if not body or not self.is_parsed(self.section):
+        if columns is None or not body or not self.is_parsed(self.section):
             return
         if names:
-            columns = tuple(_heading(self.headings_of_names, names, at) for at in range(len(names)))
-            self.found.append(_under_names(self.section, columns, names, spans, headings, body))
+            self.found.append(_under_names(self.section, names, self.headings_of_names, columns, headings, body))
         else:
-            cut = _cut_statements if _STATEMENTS.fullmatch(self.section) else _cut
-            self.found.append(cut(self.section, spans, headings, body))
+            cut = _cut_statements if self.is_statements else _cut
+            self.found.append(cut(self.section, columns, headings, body))
 
     def values(self) -> None:
         """Find a table of labelled values without a ruler, such as ``Redo NoWait %: 100.00``."""
@@ -240,13 +281,14 @@ def _pairs(line: str) -> Iterator[tuple[str, ...]]:
         yield (squeeze(match["label"]), *(part for part in _GAP.split(match["rest"].strip()) if part))
 
 
-def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) -> ReportTable:
-    """Cut ``body`` at ``spans``. Text to the left of the first span forms a column of labels."""
-    first = spans[0][0]
+def _cut(section: str, columns: _Columns, headings: list[str], body: list[str]) -> ReportTable:
+    """Cut ``body`` into ``columns``. Text to the left of the first one forms a column of labels."""
+    first = columns.spans[0][0]
     body = [line if line.isascii() else _widen(line) for line in body]
     labelled = first > 0 and any(line[:first].strip() for line in body)
     if labelled:
-        spans = [(0, first), *spans]
+        columns = _Columns([(0, first), *columns.spans])
+    widths = tuple(end - start for start, end in columns.spans)
     rows: list[tuple[str, ...]] = []
     misfits: list[str] = []
     is_new_page = False
@@ -257,45 +299,43 @@ def _cut(section: str, spans: list[Span], headings: list[str], body: list[str]) 
         pairs = list(_pairs(line)) if labelled else []
         if len(pairs) > 1:
             rows.extend(pairs)
-        elif _fits(line, spans):
-            row = _cells(line, spans)
+        elif columns.fit(line):
+            row = columns.cells(line)
             is_rest = rows and not is_new_page and row[0] and not any(row[1:])
-            if is_rest and len(rows[-1][0]) >= spans[0][1] - spans[0][0] - 1:
+            if is_rest and len(rows[-1][0]) >= widths[0] - 1:
                 rows[-1] = (rows[-1][0] + row[0], *rows[-1][1:])  # a name wrapped at its column's width
             else:
                 rows.append(row)
         elif pairs:
             rows.extend(pairs)
-        elif (whole := _with_blank(line, spans)) is not None:
-            rows.append(tuple(whole[start:end].strip() for start, end in _open_last(spans)))
+        elif (whole := _with_blank(line, columns)) is not None:
+            rows.append(columns.cells(whole))
         else:
             misfits.append(line)
         is_new_page = False
-    columns = tuple(_heading(headings, spans, at) for at in range(len(spans)))
-    widths = tuple(end - start for start, end in spans)
-    return ReportTable(section, columns, tuple(rows), widths=widths, misfits=tuple(misfits))
+    return ReportTable(section, columns.headings(headings), tuple(rows), widths=widths, misfits=tuple(misfits))
 
 
-def _cut_statements(section: str, spans: list[Span], headings: list[str], body: list[str]) -> ReportTable:
+def _cut_statements(section: str, columns: _Columns, headings: list[str], body: list[str]) -> ReportTable:
     """Cut a list of statements: a line of figures, then module, container and text, wrapped at any character.
 
     What is above the first figures belongs to the last statement of the page before.
     """
     rows: list[list[str]] = []
     for line in filter(None, body):
-        cells = _cells(line, spans) if _fits(line, spans) else ()
+        cells = columns.cells(line) if columns.fit(line) else ()
         if _is_statement(cells):
             rows.append([*cells, "", "", ""])
             continue
         if not rows:
-            rows.append([""] * (len(spans) + 3))
+            rows.append([""] * (len(columns.spans) + 3))
         about = _ABOUT.fullmatch(line)
         if about and not rows[-1][-1]:
             rows[-1][-3 if about[1] == "Module" else -2] = about[2]
         else:
             rows[-1][-1] += line
-    columns = (*(_heading(headings, spans, at) for at in range(len(spans))), "SQL Module", "PDB Name", "SQL Text")
-    return ReportTable(section, columns, tuple(map(tuple, rows)))
+    all_headings = (*columns.headings(headings), "SQL Module", "PDB Name", "SQL Text")
+    return ReportTable(section, all_headings, tuple(map(tuple, rows)))
 
 
 def _is_statement(cells: tuple[str, ...]) -> bool:
@@ -307,9 +347,9 @@ def _is_statement(cells: tuple[str, ...]) -> bool:
 
 def _under_names(
     section: str,
-    above_names: tuple[str, ...],
-    names: list[Span],
-    spans: list[Span],
+    names: _Columns,
+    headings_of_names: list[str],
+    figures: _Columns,
     headings: list[str],
     body: list[str],
 ) -> ReportTable:
@@ -321,10 +361,10 @@ def _under_names(
     misfits: list[str] = []
     above: tuple[str, ...] = ()
     for line in filter(None, body):
-        cells = _cells(line, spans)
+        cells = figures.cells(line) if figures.fit(line) else ()
         is_figures = all(map(_FIGURE_CELL.fullmatch, cells)) or (all(cells[-2:]) and _FIGURE.fullmatch(cells[-1]))
-        if not (_fits(line, spans) and is_figures):
-            part = _cells(line, names)
+        if not (cells and is_figures):
+            part = names.cells(line)
             above = tuple(map("".join, zip(above, part, strict=True))) if above else part
         elif above:
             first = above[0] or (rows[-1][0] if rows else "")
@@ -332,34 +372,15 @@ def _under_names(
             above = ()
         else:
             misfits.append(line)
-    columns = (*above_names, *(_heading(headings, spans, at) for at in range(len(spans))))
+    columns = (*names.headings(headings_of_names), *figures.headings(headings))
     return ReportTable(section, columns, tuple(rows), misfits=tuple(misfits))
-
-
-def _cells(line: str, spans: list[Span]) -> tuple[str, ...]:
-    cells = [line[start:end].strip() for start, end in spans[:-1]] + [line[spans[-1][0] :].strip()]
-    return tuple(cells) if line.isascii() else tuple(cell.replace(_SECOND_HALF, "").strip() for cell in cells)
 
 
 def _widen(line: str) -> str:
     return "".join(char + _SECOND_HALF if unicodedata.east_asian_width(char) in "WF" else char for char in line)
 
 
-def _open_last(spans: list[Span]) -> list[tuple[int, int | None]]:
-    return [*spans[:-1], (spans[-1][0], None)]
-
-
-def _fits(line: str, spans: list[Span]) -> bool:
-    """Return whether the gaps between the columns are blank."""
-    last = 0
-    for start, end in spans:
-        if line[last:start].strip():
-            return False
-        last = end
-    return True
-
-
-def _with_blank(line: str, spans: list[Span]) -> str | None:
+def _with_blank(line: str, columns: _Columns) -> str | None:
     """Return a row of figures with room for the column that it left out together with its width; None if unclear.
 
     A host whose sockets are unknown has its load average under ``Sockets``, and all that follows shifted, by the width
@@ -367,21 +388,15 @@ def _with_blank(line: str, spans: list[Span]) -> str | None:
     """
     if not all(_FIGURE.fullmatch(word) for word in line.split()):
         return None
-    missing, end_of_row = spans[-1][1] - len(line), spans[-1][1]
+    end_of_row = columns.spans[-1][1]
+    missing = end_of_row - len(line)
     for beside in range(_BLANKS_BESIDE + 1):
-        starts = [start for start, end in spans if end - start + beside == missing]
+        starts = [start for start, end in columns.spans if end - start + beside == missing]
         whole = [line[:start] + " " * missing + line[start:] for start in starts]
-        fitting = [one for one in whole if _fits(one, spans) and one[end_of_row - 1 : end_of_row] != " "]
+        fitting = [one for one in whole if columns.fit(one) and one[end_of_row - 1 : end_of_row] != " "]
         if fitting:
             return fitting[0] if len(fitting) == 1 else None
     return None
-
-
-def _heading(lines: list[str], spans: list[Span], at: int) -> str:
-    """Return the heading of column ``at``, lines joined. A heading may extend to the left of its column."""
-    start = spans[at - 1][1] if at else 0
-    end = spans[at][1] if at + 1 < len(spans) else None
-    return squeeze(" ".join(_without_spanners(line)[start:end] for line in lines))
 
 
 def _without_spanners(line: str) -> str:

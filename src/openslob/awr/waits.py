@@ -242,12 +242,14 @@ def _merge(shares: Mapping[tuple[float, float | None], float]) -> Iterator[Bucke
     Of several that begin at an edge the one that ends first is taken: other tables divide the longer ones. Where no
     table goes on from an edge, the next one's first bucket, of all that is shorter, has those that were yielded in it.
     """
+    begins: dict[float, list[float]] = {}
+    for begin, high in shares:
+        begins.setdefault(begin, []).extend([high] if high is not None else [])
     low: float | None = 0.0
     below = 0.0
     while low is not None:
-        ends = [high for begin, high in shares if begin == low and high is not None]
-        later = [high for begin, high in shares if begin == 0 and high is not None and high > low]
-        high = min(ends or later, default=None)
+        ends = begins.get(low)
+        high = min(ends or (end for end in begins.get(0.0, ()) if end > low), default=None)
         share = shares[low, high] if ends or high is None else max(0.0, round(shares[0.0, high] - below, 6))
         yield Bucket(low, high, share)
         below += share

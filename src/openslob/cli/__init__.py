@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -134,6 +135,9 @@ def _run() -> int:
         program = typer.main.get_command(application(find_needed(words), is_list_wanted(words)))
         if COMPLETE in os.environ:
             note(program)
+        # From here on there may be garbage, but not among what was imported.
+        gc.freeze()
+        gc.enable()
         code = program(prog_name="slob", standalone_mode=False)
         sys.stdout.flush()
         return code or 0

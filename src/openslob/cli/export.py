@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from openslob.analyze.load_kinds import timed_of
 from openslob.analyze.run_folder import read_latencies, unit_of
 from openslob.cli import completion
 from openslob.cli.common_options import PRICE, RESULTS
@@ -207,6 +208,7 @@ def _hdr_runs(found: Runs) -> list[HdrRun]:
             partial(read_latencies, folder, unit_s),
             record.reservations,
             unit_s,
+            timed_of(record),
         )
         for record, folder in zip(found.records, found.folders, strict=True)
         if record.window

@@ -132,7 +132,7 @@ class RateLines:
         known = progress.rates is not None
         if progress.elapsed_s >= self._due_s - _REPORT_TOLERANCE_S:
             total = f" of {progress.total_s:.0f}" if progress.total_s else ""
-            rates = rate_texts(rates_between(self._since, after), progress.wanted_per_s) if known else [_NO_RATES]
+            rates = rate_texts(rates_between(self._since, after), progress) if known else [_NO_RATES]
             self._print(f"{progress.elapsed_s:.0f}{total} s  {'  '.join(rates)}")
             while self._due_s <= progress.elapsed_s + _REPORT_TOLERANCE_S:
                 self._due_s += self._every_s
@@ -150,17 +150,18 @@ def _interval_s(progress: RunProgress) -> float:
     return next((each for each in RUN_INTERVALS_S if length_s <= each * _MOST_LINES), RUN_INTERVALS_S[-1])
 
 
-def rate_texts(rates: Rates, wanted_per_s: float | None = None) -> list[str]:
+def rate_texts(rates: Rates, progress: RunProgress) -> list[str]:
     """Return reads, visits and commits per second, and the 99th percentile of the operations; a dash for unknown."""
-    planned = [] if wanted_per_s is None else [f"{rates.ops:,.0f} of {wanted_per_s:,.0f} ops/s"]
+    wanted = progress.wanted_per_s
+    planned = [] if wanted is None else [f"{rates.ops:,.0f} of {wanted:,.0f} ops/s"]
     reads = MISSING if rates.reads is None else f"{rates.reads:,.0f}"
     per_s = [f"{reads} reads/s", f"{rates.visits:,.0f} visits/s", f"{number(round(rates.commits, 1))} commits/s"]
-    return [*planned, *per_s, f"p99 {micros(rates.p99_us)}"]
+    return [*planned, *per_s, f"{progress.timed.at('p99')} {micros(rates.p99_us)}"]
 
 
 def texts_of(progress: RunProgress) -> list[str]:
     """Return the rates of a run, or what is said in the place of these."""
-    return rate_texts(progress.rates, progress.wanted_per_s) if progress.rates else list(progress.said)
+    return rate_texts(progress.rates, progress) if progress.rates else list(progress.said)
 
 
 class LoadView:

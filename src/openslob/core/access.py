@@ -122,6 +122,35 @@ class KeyLaw:
         return math.log(place) if self.exponent == 1 else place ** (1 - self.exponent)
 
 
+@dataclass(frozen=True)
+class Ring:
+    """The keys that one session replaces with MODE=churn, round and round: ``keys`` of them, from ``first`` on.
+
+    The ring is full: an operation deletes the row at the tail, which is the oldest, and the row that it inserts at the
+    head takes its key. So every key is there once after each commit, however many operations there were before.
+    Neighbours in the ring are not neighbouring keys, so that rows that are inserted one after the other, which may come
+    into neighbouring blocks, are not those of one range of keys.
+    """
+
+    first: int
+    keys: int
+
+    @classmethod
+    def of_session(cls, scale: int, place: int, sessions: int) -> Self:
+        """Return the ring of the session with this ``place``, from 0, among those on a table of so many keys."""
+        first = scale * place // sessions
+        return cls(1 + first, scale * (place + 1) // sessions - first)
+
+    @property
+    def step(self) -> int:
+        """The distance between the keys of neighbours in the ring."""
+        return KeyLaw(0.0, self.keys).step
+
+    def key_of(self, number: int) -> int:
+        """Return the key that a session's operation replaces which is the ``number``-th, from 0, that replaces one."""
+        return self.first + number % self.keys * self.step % self.keys
+
+
 def _spreads(step: int, keys: int) -> bool:
     """Return whether multiples of the step reach all keys, and how many there may be, no two lie close together."""
     while step:

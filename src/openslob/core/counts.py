@@ -20,7 +20,8 @@ class SliceCounts:
 
     ``ops`` operations are ``selects``, ``updates`` and ``scans``. ``rows_read`` (by SELECTs through the index),
     ``rows_updated`` and ``rows_scanned`` (by short scans) are the rows that the engine returned. ``conflicts`` counts
-    how often an operation was refused because of another transaction's change and was run again.
+    how often an operation was refused because of another transaction's change and was run again. With MODE=churn an
+    update deletes and inserts rows instead; ``bytes_inserted`` are those of the inserted keys and texts.
 
     A new field goes to the end: each field is a column of `slices.csv`, which older records have without it.
     """
@@ -33,6 +34,9 @@ class SliceCounts:
     rows_updated: int = 0
     rows_scanned: int = 0
     conflicts: int = 0
+    rows_inserted: int = 0
+    rows_deleted: int = 0
+    bytes_inserted: int = 0
 
     def __add__(self, other: SliceCounts) -> SliceCounts:
         """Return the sums, field by field."""
@@ -50,12 +54,20 @@ class SliceCounts:
         kinds = {_FIELD_OF_KIND[kind]: histogram.count for kind, histogram in latency.items()}
         return cls(**{name: int(row[name]) for name in COUNTERS if name in row}, **kinds)
 
+    @property
+    def rows_visited(self) -> int:
+        """All rows, each in a block of its own, that were read, changed, inserted or deleted."""
+        return sum(_visited(self))
+
     def values(self) -> tuple[int, ...]:
         """Return the counts in the order of `COUNTERS`."""
         return _values(self)
 
 
+# The rows that a slice visited, by what was done with them.
+VISITED = ("rows_read", "rows_updated", "rows_scanned", "rows_inserted", "rows_deleted")
 COUNTERS = tuple(each.name for each in fields(SliceCounts))
 _FIELD_OF_KIND = {kind: f"{kind}s" for kind in OpKind}
 # `dataclasses.astuple` copies each value, which would cost the driver as much as all else it does to write a slice.
+_visited: Callable[[SliceCounts], tuple[int, ...]] = attrgetter(*VISITED)
 _values: Callable[[SliceCounts], tuple[int, ...]] = attrgetter(*COUNTERS)

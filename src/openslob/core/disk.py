@@ -12,12 +12,9 @@ import re
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import BinaryIO
 
 from openslob.core.errors import SlobError
@@ -115,12 +112,17 @@ def _status(path: Path, follow: bool = True) -> os.stat_result | None:
 
 
 def _is_open_file(path: Path) -> bool:
-    """Return whether it is a link to a descriptor of a process, such as /dev/stdout."""
-    return path.is_symlink() and path.absolute().parts[1] in ("dev", "proc")
+    """Return whether it is a link to a descriptor of a process, such as /dev/stdout, which leads to one below /proc."""
+    while path.is_symlink():
+        path = path.parent.resolve() / path.name
+        if path.parts[1] == "proc":
+            return True
+        path = path.parent / path.readlink()
+    return False
 
 
 def _replace(path: Path, raw: bytes, mode: int | None, before: os.stat_result | None) -> None:
-    temporary = path.with_name(f".slob-{token_hex(8)}.tmp")
+    temporary = path.with_name(f".slob-{os.urandom(8).hex()}.tmp")
     # A new file has the mode that the umask leaves.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
@@ -170,7 +172,9 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
 
     The kernel releases the lock on a folder when its process dies, however it dies.
     """
-    place, prefix = Path(tempfile.gettempdir()), f"slob-{purpose}-"
+    from tempfile import gettempdir  # noqa: PLC0415 - few commands need one
+
+    place, prefix = Path(gettempdir()), f"slob-{purpose}-"
     for left in place.glob(f"{prefix}*"):
         _remove_abandoned(left)
     path, descriptor = _new_scratch_folder(place, prefix)
@@ -183,8 +187,10 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
 
 def _new_scratch_folder(place: Path, prefix: str) -> tuple[Path, int]:
     """Return a new folder and the descriptor that holds its lock."""
+    from tempfile import mkdtemp  # noqa: PLC0415 - as above
+
     while True:
-        path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        path = Path(mkdtemp(prefix=prefix, dir=place))
         # Until it is locked it looks abandoned, and another process may remove it.
         with suppress(FileNotFoundError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -306,6 +312,8 @@ def forget_cached(directory: Path) -> None:
 
     Gigabytes take seconds of CPU time, so the files are divided among the CPUs.
     """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only loads need it
+
     files = [f"{folder}/{name}" for folder, _, names in os.walk(directory) for name in names]
     workers = os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:

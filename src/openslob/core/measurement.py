@@ -100,8 +100,9 @@ class EngineDelta:
     however many shared a write. ``log_switches``: the log went on in its next file; ``log_switch_waits``: sessions had
     to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed the
     size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
-    ``direct_scans`` are the scans of tables that read past the shared cache. ``row_bytes_read`` and
-    ``row_bytes_written`` are the bytes of the rows that sessions read and changed, whatever the engine read and wrote.
+    ``direct_scans`` are the scans of tables that read past the shared cache.
+    With MODE=churn: ``rows_inserted_or_deleted``, ``vacuums`` that ended, and the growth, which may be less than 0, of
+    ``table_bytes``, ``index_bytes``, ``dead_rows`` and ``purge_lag`` (transactions whose old row versions are left).
     ``transactions`` are all clients', committed or rolled back, our samplers' left out: counted of the whole server
     only.
 
@@ -150,8 +151,12 @@ class EngineDelta:
     transactions: float | None = None
     foreground_cpu_us: float | None = None
     direct_scans: float | None = None
-    row_bytes_read: float | None = None
-    row_bytes_written: float | None = None
+    rows_inserted_or_deleted: float | None = None
+    table_bytes: float | None = None
+    index_bytes: float | None = None
+    dead_rows: float | None = None
+    vacuums: float | None = None
+    purge_lag: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -185,15 +190,17 @@ class EngineDelta:
 
 # What `EngineDelta.unknown` calls the durations of waits: the fact of the record, where the engine could count them.
 WAIT_LATENCY = "wait_latency"
-# And the size of the test tables, of an engine where updates alone change it.
-SIZE = "size"
 # The fields of `EngineDelta` that are no counters: they break counters down or say what they are.
 _NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others", "remedies"})
+# The counters that are read of a load with MODE=churn only.
+CHURN_COUNTERS = frozenset(
+    {"rows_inserted_or_deleted", "table_bytes", "index_bytes", "dead_rows", "vacuums", "purge_lag"}
+)
 # The counters that an engine may not have at all. What has no such counter needs no reason, and no verdict on it.
 ONLY_SOME_HAVE = frozenset({
     "background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us", "cache_blocks_read",
     "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits", "cache_resizes", "throttled_us",
-    "transactions", "foreground_cpu_us", "direct_scans", "row_bytes_read", "row_bytes_written",
+    "transactions", "foreground_cpu_us", "direct_scans", *CHURN_COUNTERS,
 })  # fmt: skip
 
 
@@ -704,8 +711,7 @@ class Observed:
 class Measurement(Observed):
     """Everything that one run measured: the load is its own, and no other.
 
-    ``blocks_before`` and ``blocks_after`` are the sizes of the test tables, which were loaded with the rows of
-    ``blocks_loaded``. ``data_fault`` says why no further run can
+    ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``data_fault`` says why no further run can
     be made on them. ``latency`` is service time, by which ``slowest`` are the slowest. At a given rate there are also
     ``response``, the time from when an operation was due, and ``schedule``. ``instances`` are those of a cluster,
     ``drivers`` those that ran the sessions, if this process did not. ``ceiling`` is the rate of storage alone, if
@@ -721,7 +727,6 @@ class Measurement(Observed):
     latency: Mapping[OpKind, Histogram]
     blocks_before: int | None = None
     blocks_after: int | None = None
-    blocks_loaded: int | None = None
     data_fault: str = ""
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     schedule: Schedule | None = None

@@ -39,6 +39,12 @@ class RateStage:
         """Whether its rate changes all the time."""
         return self.first != self.last
 
+    @property
+    def in_words(self) -> str:
+        """When it begins and what it asks, such as ``from 60 s: 1,000 to 5,000/s``."""
+        rates = " to ".join(f"{rate:,g}" for rate in dict.fromkeys((self.first, self.last)))
+        return f"from {self.begin_s:g} s: {rates}/s"
+
     def __str__(self) -> str:
         """Return the text that `RateSchedule.parse` reads back."""
         return f"{self.begin_s:.12g}s:{self.first:.12g}{f'-{self.last:.12g}' if self.is_ramp else ''}"

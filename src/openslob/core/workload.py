@@ -30,6 +30,8 @@ SLICES_PER_S = 8
 # A slice is not longer than this: the time line of a run has no finer points. That many sessions keep a server so busy
 # that more slices cost little beside it: with 1,000 they are 33 a second.
 LONGEST_SLICE_S = 30.0
+# One row is deleted, and one is inserted.
+ROWS_PER_CHURN = 2
 
 
 class _Choice(StrEnum):
@@ -109,6 +111,7 @@ class Mode(_Choice):
     LIO = "lio"
     REDO = "redo"
     SCAN = "scan"
+    CHURN = "churn"
 
 
 # The smallest size is the largest block size of any engine: one block. The upper limits are beyond any table.
@@ -183,11 +186,6 @@ class DataSpec:
     tablespace: str | None = None
     block_size: int | None = None
     compressible: int | None = None
-
-    @property
-    def blocks(self) -> int:
-        """Blocks of all tables together."""
-        return self.schemas * (self.scale_blocks + self.scan_blocks)
 
     @property
     def random_pct(self) -> int:
@@ -394,7 +392,7 @@ class Workload(BaseModel):
     )  # fmt: skip
     mode: Mode | None = Field(
         default=None,
-        description="What to measure: physical or cached (lio) reads, commits, scans. A verdict says if it was.",
+        description="What to measure: physical or cached (lio) reads, commits, scans, churn. A verdict says if it was.",
         json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
     )
     database_statistics_type: StatisticsType = Field(
@@ -423,6 +421,27 @@ class Workload(BaseModel):
         if not 0 < sessions <= MOST_SESSIONS:
             raise ValueError(f"the classes have {sessions:,} sessions together; 1 to {MOST_SESSIONS:,} are possible")
         return {**values, CLASSES: join_classes(classes), "sessions": sessions}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _churn_by_default(cls, values: object) -> object:
+        """Let every operation delete and insert a row, if rows are to come and go and no share of them is given."""
+        if not isinstance(values, Mapping) or "update_pct" in values:
+            return values
+        is_churn = str(values.get("mode")).strip().lower() == Mode.CHURN
+        return {**values, "update_pct": 100} if is_churn else values
+
+    @model_validator(mode="after")
+    def _fit_for_churn(self) -> Self:
+        if not self.churns:
+            return self
+        if self.update_work_unit:
+            raise ValueError("MODE=churn deletes and inserts one row an operation: leave out UPDATE_WORK_UNIT")
+        if self.access.kind is not AccessKind.UNIFORM or self.do_hotspot or self.hot_schema_frequency:
+            raise ValueError("MODE=churn goes round all keys: leave out ACCESS, DO_HOTSPOT and HOT_SCHEMA_FREQUENCY")
+        if self.block_path is BlockPath.LOCAL or self.loop is Loop.CLIENT:
+            raise ValueError("MODE=churn is for shared tables and the server's loop: leave out BLOCK_PATH and LOOP")
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -509,6 +528,16 @@ class Workload(BaseModel):
         return _parts_of(self) if self.classes else (LoadPart(self),)
 
     @property
+    def churns(self) -> bool:
+        """Whether an update deletes a row and inserts another, in one transaction."""
+        return self.mode is Mode.CHURN
+
+    @property
+    def rings_a_table(self) -> int:
+        """The largest number of sessions that work on one table: with MODE=churn each has a ring of its keys."""
+        return -(-self.total_sessions // self.schemas)
+
+    @property
     def writes(self) -> bool:
         """Whether any session updates."""
         return any(part.workload.update_pct for part in self.parts)
@@ -540,6 +569,8 @@ class Workload(BaseModel):
     @property
     def rows_per_update(self) -> int:
         """The number of rows that one UPDATE changes; with classes, of the one that changes most."""
+        if self.churns:
+            return ROWS_PER_CHURN
         if not self.classes:
             return self.update_work_unit or self.work_unit
         return max(part.workload.rows_per_update for part in self.parts)

@@ -146,7 +146,7 @@ def check_data(workload: Workload, facts: ServerFacts, state: DataState | None) 
     if state is None:
         yield Finding(DATA, "nothing is loaded", "run `slob load` first", True)
         return
-    if not state.verified:
+    if not state.verified and not (workload.churns and state.has_grown):
         yield Finding(DATA, state.fault, "run `slob load` again", True, by_load=state.has_grown)
     if not state.verified and not state.has_grown:
         return
@@ -163,6 +163,9 @@ def check_data(workload: Workload, facts: ServerFacts, state: DataState | None) 
         present = state.spec.compressible or 0
         why = f"{present} % of the loaded text compresses, COMPRESSIBLE={workload.compressible} asks for other text"
         yield Finding("fill", why, "load again", False, spoils=True)
+    if workload.churns and workload.rings_a_table > asked.scale_blocks:
+        why = f"MODE=churn: {workload.rings_a_table} sessions on a table of {asked.scale_blocks} rows need one each"
+        yield Finding("ring", why, "use fewer sessions, or load more", True)
     for part in workload.parts:
         yield from _check_range(part.workload, asked.scale_blocks, facts.block_size)
 

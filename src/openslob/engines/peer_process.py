@@ -30,6 +30,8 @@ from openslob.engines.facts import ServerLocation
 # struct ucred: pid, uid, gid.
 _CREDENTIALS = struct.Struct("3i")
 _End = tuple[str, int]
+# The kernel shows its table of connections part by part: a reading may miss one while others come and go.
+_READINGS = 3
 
 
 class UnprovedError(Exception):
@@ -60,23 +62,23 @@ def find_holder(handle: int, candidates: Iterable[int], seen_port: int | None = 
     """
     with socket.socket(fileno=os.dup(handle)) as shared:
         far_end = _end(shared.getpeername()), _end(shared.getsockname())
-    hidden: list[int] = []
-    for pid in candidates:
+    hidden: set[int] = set()
+    for pid in (*candidates,) * _READINGS:
         try:
             if far_end in _connections(psutil.Process(pid)):
                 return pid
         except psutil.AccessDenied:
-            hidden.append(pid)
+            hidden.add(pid)
         except psutil.NoSuchProcess:
             continue
     try:
-        on_this_host = far_end in _connections(psutil)
+        on_this_host = any(far_end in _connections(psutil) for _ in range(_READINGS))
     except (OSError, psutil.Error):
         raise UnprovedError("this system does not report where connections end") from None
     if not on_this_host:
         raise UnprovedError("the server is not on this host")
     if len(hidden) == 1 and seen_port == far_end[1][1]:
-        return hidden[0]
+        return hidden.pop()
     if hidden:
         raise UnprovedError(
             "this user may not see which process of this host has the other end of the connection: connect by the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from openslob.core.access import KeyLaw
+from openslob.core.access import KeyLaw, Ring
 from openslob.core.counts import SliceCounts
 from openslob.core.errors import SlobError
 from openslob.core.histogram import Histogram
@@ -28,8 +28,8 @@ _SEED_STEP = 7919
 
 
 def written_columns(workload: Workload) -> tuple[str, ...]:
-    """Return the columns that an update sets."""
-    if workload.redo_stress is RedoStress.HEAVY:
+    """Return the columns that an update sets, or an insert."""
+    if workload.redo_stress is RedoStress.HEAVY or workload.churns:
         return tuple(f"c{number}" for number in range(2, 21))
     return ("c2", "c20")
 
@@ -51,6 +51,7 @@ def loop_parameters(plan: SessionPlan) -> dict[str, Any]:
         "hotspot_key": hotspot_key,
         "hotspot_keys": hotspot_keys,
         **law_parameters(load.key_law(plan.scale)),
+        **ring_parameters(plan),
         "hot_schema_every": load.hot_schema_frequency,
         "hot_schema_phase": plan.phases.hot_schema,
         "think_every": load.think_tm_frequency,
@@ -71,6 +72,26 @@ def law_parameters(law: KeyLaw) -> dict[str, int | float]:
         "zipf_keys": law.keys, "zipf_step": law.step,
         "zipf_low": law.low, "zipf_width": law.width, "zipf_power": law.power,
     }  # fmt: skip
+
+
+def ring_parameters(plan: SessionPlan) -> dict[str, int]:
+    """Return the ring of keys that a session replaces with MODE=churn, by the names in slice.sql.
+
+    Sessions of all classes have one, whether or not they update. No two share a key: neither waits for the other.
+    """
+    schemas = plan.workload.schemas
+    ring = Ring.of_session(plan.scale, plan.number // schemas, -(-plan.of_all // schemas))
+    return {"ring_key": ring.first, "ring_keys": ring.keys, "ring_step": ring.step if ring.keys else 1}
+
+
+def update_key_statement(workload: Workload) -> str:
+    """Return the name of the part of slice.sql that chooses the first key of an update."""
+    return "key_churn" if workload.churns else key_statement(workload)
+
+
+def count_statement(workload: Workload) -> str:
+    """Return the name of the part of slice.sql that counts the rows that an update changed."""
+    return "count_churn" if workload.churns else "count_update"
 
 
 def key_statement(workload: Workload) -> str:

@@ -20,6 +20,8 @@ from functools import cache
 
 from openslob.core.errors import SlobError
 from openslob.core.histogram import middle_us
+from openslob.metrics import Timed
+from openslob.metrics.timed import SINGLE
 
 _COOKIE = 0x1C849313
 _COMPRESSED_COOKIE = 0x1C849314
@@ -39,7 +41,8 @@ class HdrRun:
     """A run to export: id, start in seconds since the epoch, and what reads its latencies.
 
     Each second that ``read`` gives is the first one of ``interval_s`` seconds.
-    ``reservations`` are what must be known before any figure; the log begins with them.
+    ``reservations`` are what must be known before any figure; the log begins with them. ``timed`` is what the latencies
+    are of.
     """
 
     id: str
@@ -47,10 +50,13 @@ class HdrRun:
     read: Callable[[Give], None]
     reservations: Sequence[str] = ()
     interval_s: int = 1
+    timed: Timed = SINGLE
 
 
 def hdr_log(runs: Sequence[HdrRun]) -> str:
     """Return the log. A line's tag is its kind of operation; with several runs the run's id and a slash precede it.
+
+    The tag of batches says so, as does the head of the log.
 
     SlobError if no run has latencies.
     """
@@ -58,18 +64,25 @@ def hdr_log(runs: Sequence[HdrRun]) -> str:
     head = [
         "#[Latencies of openslob runs, in ns]",
         "#[Histogram log format version 1.3]",
+        *(f"#[{run.id}: a latency is that of {run.timed.a()}]" for run in runs if run.timed.is_batch),
         *(f"#[{run.id}: {sentence}]" for run in runs for sentence in run.reservations),
         f"#[StartTime: {base:.3f} (seconds since epoch)]",
         '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
     ]
     lines = [
-        _line(f"{run.id}/{kind}" if len(runs) > 1 else kind, run.start_s - base + second, run.interval_s, counts)
+        _line(_tag(run, kind, len(runs) > 1), run.start_s - base + second, run.interval_s, counts)
         for run in runs
         for (second, kind), counts in _intervals(run)
     ]
     if not lines:
         raise SlobError("there is no latency over time in these records")
     return "\n".join([*head, *lines]) + "\n"
+
+
+def _tag(run: HdrRun, kind: str, several: bool) -> str:
+    """Return the tag of a line: the format allows no blanks in it."""
+    name = run.timed.one(kind).replace(" ", "-")
+    return f"{run.id}/{name}" if several else name
 
 
 def encode_counts(counts: Mapping[int, int]) -> bytes:

@@ -18,13 +18,16 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from openslob.analyze.curves.points import LATENCIES, SESSIONS, Run, varying
-from openslob.metrics import METRICS
+from openslob.analyze.load_kinds import timed_of
+from openslob.metrics import METRICS, Timed
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RunMetric
 from openslob.metrics.run_metrics import latency_of
+from openslob.metrics.timed import SINGLE
 from openslob.record.model import Figure, Holds, Verdict
 
 _PREFIX = "openslob_"
+_LATENCY = 'Latency of operations, or of what the label "of" says, by kind and statistic. Unit: µs.'
 Labels = Mapping[str, str]
 Sample = tuple[Labels, float, int | None]
 
@@ -40,13 +43,17 @@ def openmetrics(runs: Sequence[Run]) -> str:
 
 @dataclass(frozen=True)
 class Now:
-    """The figures of a run in progress. ``latency`` has the figures of `LATENCIES` by kind of operation."""
+    """The figures of a run in progress.
+
+    ``latency`` has the figures of `LATENCIES` by kind of operation, ``timed`` is what these are of.
+    """
 
     labels: Labels
     running: bool
     figures: Mapping[str, Figure]
     latency: Mapping[str, Mapping[str, float]]
     verdicts: Sequence[Verdict]
+    timed: Timed = SINGLE
 
 
 def exposition(now: Now, accept: str) -> tuple[bytes, str]:
@@ -87,11 +94,12 @@ class _Samples:
     latency: Mapping[tuple[str, str], float]
     verdicts: Sequence[Verdict]
     at_s: int | None
+    timed: Timed
 
 
 def _of_now(now: Now) -> _Samples:
     latency = {(kind, name): value for kind, values in now.latency.items() for name, value in values.items()}
-    return _Samples(now.labels, now.figures, latency, now.verdicts, None)
+    return _Samples(now.labels, now.figures, latency, now.verdicts, None, now.timed)
 
 
 def _of_run(run: Run, names: Sequence[str]) -> _Samples:
@@ -101,7 +109,9 @@ def _of_run(run: Run, names: Sequence[str]) -> _Samples:
         for name in LATENCIES
         if (value := latency_of(run.record, kind, name)) is not None
     }
-    return _Samples(_labels(run, names), run.record.summary, known, run.record.verdicts, _epoch_s(run))
+    return _Samples(
+        _labels(run, names), run.record.summary, known, run.record.verdicts, _epoch_s(run), timed_of(run.record)
+    )
 
 
 def _families(runs: Sequence[_Samples]) -> Iterator[Metric]:
@@ -114,11 +124,11 @@ def _families(runs: Sequence[_Samples]) -> Iterator[Metric]:
             [(_of_figure(run, metric), float(value), run.at_s) for run, value in values if value is not None],
         )
     latency = [
-        ({**run.labels, "kind": kind, "statistic": name.removesuffix("_us")}, value, run.at_s)
+        ({**run.labels, **_batch(run), "kind": kind, "statistic": name.removesuffix("_us")}, value, run.at_s)
         for run in runs
         for (kind, name), value in run.latency.items()
     ]
-    yield _family("operation_latency_us", "Latency of operations, by kind and statistic. Unit: µs.", latency)
+    yield _family("operation_latency_us", _LATENCY, latency)
     verdicts = [
         ({**run.labels, "verdict": verdict.name}, float(verdict.verdict is Holds.HOLDS), run.at_s)
         for run in runs
@@ -126,6 +136,11 @@ def _families(runs: Sequence[_Samples]) -> Iterator[Metric]:
         if verdict.verdict is not Holds.UNKNOWN
     ]
     yield _family("verdict_holds", "1: the verdict holds; 0: it fails. No sample where it is not known.", verdicts)
+
+
+def _batch(run: _Samples) -> Labels:
+    """Return the label that tells what latencies are of, where that is not an operation."""
+    return {"of": run.timed.one()} if run.timed.is_batch else {}
 
 
 def _of_figure(run: _Samples, metric: RunMetric) -> Labels:

@@ -18,7 +18,7 @@ from openslob.analyze.statistics import Estimate
 from openslob.core.extras import require_extra
 from openslob.core.method import OpKind
 from openslob.core.workload import PRICE
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, Timed
 from openslob.metrics.run_metrics import latency_of
 from openslob.record.model import ClassRow, Holds
 
@@ -26,6 +26,8 @@ Row = dict[str, ParameterValue]
 
 # Ending of the column with half the width of the 95 % interval of the column before it; empty if unknown.
 INTERVAL = "_ci95"
+# The column that says whose time the latencies of a row are: of an operation, or of a batch of several.
+LATENCY_OF = "latency_of"
 _SESSIONS = "sessions"
 
 Cell = str | int | float | bool | None
@@ -109,6 +111,7 @@ def _run_row(run: Run, names: Sequence[str]) -> Row:
     for name in METRICS:
         figure = record.summary.get(name)
         row.setdefault(name, figure.value if figure else None)
+    row |= _timed(run.parameters)
     row |= {f"{kind.value}_{name}": latency_of(record, kind.value, name) for name in LATENCIES for kind in OpKind}
     fails = [verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS]
     price = str(record.spec.get(PRICE) or "") or None
@@ -118,10 +121,17 @@ def _run_row(run: Run, names: Sequence[str]) -> Row:
 def _point_row(point: Point, names: Sequence[str]) -> Row:
     row: Row = {name: point.parameters.get(name) for name in names}
     row |= {"repeats": len(point.record_ids), "left_out": len(point.left_out), "ids": " ".join(point.record_ids)}
+    row |= _timed(point.parameters)
     for name, estimate in _figures(point).items():
         row |= {name: estimate.mean, f"{name}{INTERVAL}": estimate.half_width}
     limit = point.limit.resource if point.limit else None
     return {**row, "limit": limit, "failed_verdicts": " ".join(point.failed), PRICE: point.price}
+
+
+def _timed(parameters: Parameters) -> Row:
+    """Return the column that says what the latencies of operations are of; empty where there are none, as observed."""
+    known = parameters.get("pipeline") is not None
+    return {LATENCY_OF: Timed.of(parameters).one() if known else None}
 
 
 def _figures(point: Point) -> Mapping[str, Estimate]:

@@ -68,7 +68,7 @@ def _answer_sheet(book: Any, data: PointSet, answers: Sequence[str], head: Any) 
         sheet.set_row(at, _LINE_HEIGHT * math.ceil(len(sentence) / _SENTENCE_WIDTH))
     first = len(answers) + bool(answers)
     for column, title in enumerate(_ANSWER_HEADS):
-        sheet.write_string(first, column, _rate_title(data) if title == _RATE else title, head)
+        sheet.write_string(first, column, {_RATE: _rate_title(data), _P99: _p99_title(data)}.get(title, title), head)
     rounded = book.add_format({"num_format": "#,##0"})
     for at, row in enumerate(_answer_rows(data), first + 1):
         for column, value in enumerate(row):
@@ -81,13 +81,13 @@ def _answer_sheet(book: Any, data: PointSet, answers: Sequence[str], head: Any) 
     sheet.fit_to_pages(1, 0)
 
 
-_RATE = "rate"
+_RATE, _P99 = "rate", "p99"
 _ANSWER_HEADS = (
     "line",
     "sessions",
     _RATE,
     "latency (µs)",
-    "operation p99 (µs)",
+    _P99,
     "CPU left (%)",
     "limit",
     "verdicts that fail",
@@ -99,6 +99,10 @@ _SENTENCE_WIDTH, _LINE_HEIGHT = 130, 16
 def _rate_title(data: PointSet) -> str:
     is_physical = all(REACHED_DEVICE in point.held for point in data.points)
     return f"{METRICS[data.axes.throughput].label_of(is_physical)} per second"
+
+
+def _p99_title(data: PointSet) -> str:
+    return f"{data.timed.one()} p99 (µs)"
 
 
 def _answer_rows(data: PointSet) -> list[tuple[Any, ...]]:
@@ -214,7 +218,9 @@ def _latency(series: Series) -> str:
 def _axis_name(data: PointSet) -> str:
     if data.axes == PHYSICAL:
         return "Engine read latency (µs)"
-    return f"Operation {'response time' if data.axes.latency == RESPONSE_LATENCY else 'latency'}, mean (µs)"
+    what = "response time" if data.axes.latency == RESPONSE_LATENCY else "latency"
+    name = f"{data.timed.one()} {what}"
+    return f"{name[:1].upper()}{name[1:]}, mean (µs)"
 
 
 def _range(rows: range, columns: Sequence[str], name: str, sheet: str = _POINTS) -> Range:

@@ -26,7 +26,7 @@ from openslob.record.cells import Cells
 from openslob.record.facts import FACTS_FILE, FactsRecord, same
 from openslob.record.facts import Path as PartPath
 from openslob.record.model import RecordKind, RunRecord
-from openslob.record.raw_csv import RESTORE, TEXTS, Event, event_rows, raw_table
+from openslob.record.raw_csv import RESTORE, TEXTS, Event, event_rows
 
 # What figures follow from: every run and every observation writes these files, if only with their heads.
 _RAW, _PACED = ("slices.csv", "engine.csv", "os.csv", "waits.csv", "latency.csv"), "response.csv"
@@ -183,9 +183,14 @@ def _of_whole_load(again: Rebuilt, counted: EngineDelta | None) -> Iterator[str]
 def _no_edges(folder: Path) -> Iterator[str]:
     """Yield each edge in the files of latencies that no bucket has: what was counted in it is still of its bucket."""
     for name in ("latency.csv", _PACED):
-        edges = {int(row[2] or 0) for row in raw_table(folder, name)[1]}
-        for edge in sorted(each for each in edges if lower_edge_us(bucket_of(each)) != each):
+        for edge in sorted(each for each in _edges_in(folder / name) if lower_edge_us(bucket_of(each)) != each):
             yield f"{name} has a bucket from {edge} µs on, and there is none"
+
+
+def _edges_in(path: Path) -> set[int]:
+    found: set[int] = set()
+    read_whole(path, lambda columns, cells: found.update(cells.integers(columns.index("lower_edge_us")).tolist()))
+    return found
 
 
 def _rules(version: int | None, record: RunRecord, again: RunRecord | None) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from openslob.metrics import Timed
 from openslob.record.model import Figure, Verdict
 
 
@@ -31,6 +32,8 @@ class Head:
     ``phase`` is what a run does at this moment (check, connect, warm-up, window, …), empty once it has ended.
     ``elapsed_s`` is the time of the window so far, ``planned_s`` its planned length; None when there is no plan, as
     under WORK_LOOP. ``load`` says in a few words what the load is: sessions and updates, or the observed command.
+    ``batch`` is the number of operations that a session sends at once, and whose common time is the latency of each;
+    None: not the same for all points of a sweep.
     """
 
     id: str
@@ -45,6 +48,12 @@ class Head:
     elapsed_s: float
     planned_s: float | None
     reservations: tuple[str, ...] = ()
+    batch: int | None = 1
+
+    @property
+    def timed(self) -> Timed:
+        """What latencies of operations are the time of."""
+        return Timed(self.batch)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from openslob.metrics.waits import db_time_shares, is_enough
 NO_RATE = "no rate was given"
 NO_COMMAND = "no command was observed"
 
+NO_INSERTS = "no row was inserted"
 STAY_CONNECTED = "sessions stayed connected, or connected but before the window"
 NO_WAKE_UP = "no session had to wait for an operation, or the engine does not time it"
 
@@ -390,21 +391,9 @@ def log_wait_pct(measurement: Observed) -> Quantity:
 
 
 def write_amplification(measurement: Observed) -> Quantity:
-    """Return the bytes of blocks and of the log that the engine wrote, per byte of the rows that sessions changed."""
+    """Return the bytes that the engine wrote, blocks and log, per byte that was inserted."""
     written = quantity.engine(measurement, "write_bytes").plus(quantity.engine(measurement, "log_bytes"))
-    return written.per(quantity.engine(measurement, "row_bytes_written"), "no row was changed")
-
-
-def space_amplification(measurement: Observed) -> Quantity:
-    """Return the size of the test tables after the run relative to that of the rows that were loaded."""
-    counted = quantity.engine(measurement, "row_bytes_read")
-    if not isinstance(measurement, Measurement):
-        return Quantity.missing(quantity.NOT_OUR_LOAD)
-    if counted.value is None:
-        return counted
-    if measurement.blocks_after is None or not measurement.blocks_loaded:
-        return Quantity.missing("the tables' sizes were not measured")
-    return Quantity(measurement.blocks_after / measurement.blocks_loaded)
+    return written.per(own_load(measurement, lambda run: quantity.total(run, "bytes_inserted")), NO_INSERTS)
 
 
 def begun_pct(measurement: Observed) -> Quantity:

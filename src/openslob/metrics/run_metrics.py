@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from openslob.core.counts import VISITED
 from openslob.core.cpu_figures import BACKGROUND_CPU, FOREGROUND_CPU, IOPS_PER_FOREGROUND_CPU, CpuFigure
 from openslob.core.measurement import Measurement, Observed
 from openslob.core.session_classes import split_kind
 from openslob.core.units import MIB, Price
 from openslob.core.workload import PRICE
 from openslob.metrics.computation import (
+    NO_INSERTS,
     Amount,
     ChangeTimes,
     ClientCpu,
@@ -38,12 +40,11 @@ from openslob.metrics.computation import (
     log_wait_pct,
     not_begun_pct,
     session_count,
-    space_amplification,
     wake_up_late_us,
     write_amplification,
 )
 from openslob.metrics.cost import CURRENCY, cost_at, cost_in, unit_in
-from openslob.metrics.model import RESPONSE_PREFIX, Better, ReportSection, RunMetric, TimelinePanel
+from openslob.metrics.model import RESPONSE_PREFIX, Better, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds
 from openslob.record.model import ClassRow, Figure, RunRecord
 
@@ -51,7 +52,6 @@ NO_READS = "the engine made no read request"
 # A mean read time of 0 µs is impossible: the clock is too coarse.
 BELOW_CLOCK = "the engine's clock showed 0 µs for its reads"
 NO_CPU = "the server used no measurable CPU"
-NO_ROWS = "no row was read"
 NO_COMMITS = "nothing was committed"
 NO_SYNCS = "the log was not forced to storage"
 SYNCS_UNTIMED = "the engine does not time its log syncs, or its clock showed 0 µs"
@@ -77,7 +77,7 @@ METRICS: dict[str, RunMetric] = {
         RunMetric("lio_per_s", "Logical reads", "blocks/s", _M, "Blocks requested from the buffer cache, as the engine counts them, index blocks included.",
                   PerSecond(EngineCounter("logical_reads")), TimelinePanel.REQUESTS),
         RunMetric("block_visits_per_s", "Block visits", "blocks/s", _M, "Table rows the work loop visited: one row is one block.",
-                  Composite(block_visit_rate, SessionSum("rows_read"), SessionSum("rows_updated"), SessionSum("rows_scanned"))),
+                  Composite(block_visit_rate, *map(SessionSum, VISITED))),
         RunMetric("pio_read_per_s", "Physical read requests", "1/s", _M, "Read requests the engine made because a block was not in its cache. Whether they reached a device is a verdict.",
                   PerSecond(EngineCounter("read_requests")), TimelinePanel.REQUESTS),
         RunMetric("pio_read_mb_per_s", "Physical reads", "MB/s", _M, "Bytes of the engine's physical read requests, in units of 1,048,576.",
@@ -167,12 +167,24 @@ METRICS: dict[str, RunMetric] = {
                   Composite(connect_us(0.99), ConnectTimes("connects"))),
         RunMetric("conflicts_total", "Update conflicts", "", _L, "Times an operation was refused because of another transaction's change and was repeated.",
                   Amount(SessionSum("conflicts"))),
-        RunMetric("read_amplification", "Read amplification", "", _L, "Bytes that the engine read from its files for sessions, per byte of the rows that they read.",
-                  Ratio(Amount(EngineCounter("read_bytes")), Amount(EngineCounter("row_bytes_read")), NO_ROWS), section=ReportSection.EFFICIENCY),
-        RunMetric("write_amplification", "Write amplification", "", _L, "Bytes of data and of the log that the engine wrote, those of its background work included, per byte of the rows that sessions changed.",
-                  Composite(write_amplification, EngineCounter("write_bytes"), EngineCounter("log_bytes"), EngineCounter("row_bytes_written")), section=ReportSection.EFFICIENCY),
-        RunMetric("space_amplification", "Space amplification", "", _L, "Size of the test tables after the run, indexes left out, relative to that of the blocks that were loaded.",
-                  Composite(space_amplification, EngineCounter("row_bytes_read"), SessionSum("rows_read")), section=ReportSection.EFFICIENCY),
+        RunMetric("rows_inserted_per_s", "Rows inserted", "1/s", _M, "Rows that the work loop inserted at the heads of its rings (MODE=churn).",
+                  PerSecond(SessionSum("rows_inserted"))),
+        RunMetric("rows_deleted_per_s", "Rows deleted", "1/s", _M, "Rows that the work loop deleted at the tails of its rings (MODE=churn).",
+                  PerSecond(SessionSum("rows_deleted"))),
+        RunMetric("table_growth_mb_per_s", "Growth of tables", "MB/s", _L, "Growth of the tables' files, in units of 1,048,576 bytes (MODE=churn). The number of rows stays the same.",
+                  PerSecond(EngineCounter("table_bytes"), 1 / MIB), TimelinePanel.SIZES),
+        RunMetric("index_growth_mb_per_s", "Growth of indexes", "MB/s", _L, "Growth of the indexes' files, where they have their own, in units of 1,048,576 bytes (MODE=churn).",
+                  PerSecond(EngineCounter("index_bytes"), 1 / MIB), TimelinePanel.SIZES),
+        RunMetric("dead_rows_growth_per_s", "Growth of dead rows", "1/s", _L, "Dead rows that no vacuum has removed, at the end of the window less those at its begin, per second (MODE=churn).",
+                  PerSecond(EngineCounter("dead_rows")), TimelinePanel.REQUESTS),
+        RunMetric("purge_lag_growth_per_s", "Growth of the purge lag", "1/s", _L, "Transactions whose old row versions wait to be purged, at the end of the window less those at its begin, per second (MODE=churn).",
+                  PerSecond(EngineCounter("purge_lag")), TimelinePanel.REQUESTS),
+        RunMetric("vacuums_total", "Vacuums", "", _N, "Vacuums of the tables that ended in the window (MODE=churn).",
+                  Amount(EngineCounter("vacuums"))),
+        RunMetric("write_amplification", "Write amplification", "", _L, "Bytes that the engine wrote, blocks and log, per byte of the keys and texts of inserted rows (MODE=churn).",
+                  Composite(write_amplification, EngineCounter("write_bytes"), EngineCounter("log_bytes"), SessionSum("bytes_inserted"))),
+        RunMetric("dev_write_amplification", "Device write amplification", "", _L, "Bytes that the block device wrote, for all programs, per byte of the keys and texts of inserted rows (MODE=churn).",
+                  Ratio(Amount(DeviceCounter("write_bytes")), Amount(SessionSum("bytes_inserted")), NO_INSERTS)),
         RunMetric("package_power_w", "Power of the processors", "W", _N, "Mean power of all processor packages of the server's host, by RAPL, for all that ran there; memory, devices and fans are not in it.",
                   PerSecond(HostCounter("package_energy_j"))),
         RunMetric("joules_per_million_reads", "Energy per 1M read requests", "J", _L, "Energy of all processor packages of the host for a million physical read requests.",
@@ -205,8 +217,12 @@ CONNECTING = frozenset(
     for name, metric in METRICS.items()
     if any(isinstance(each, ConnectTimes) for each in metric.computation.inputs)
 )
-# Figures that only engines have which count the bytes of rows.
-OF_ROW_BYTES = frozenset({"read_amplification", "write_amplification", "space_amplification"})
+# Figures that only runs have whose rows come and go.
+CHURNING = frozenset({
+    "rows_inserted_per_s", "rows_deleted_per_s", "table_growth_mb_per_s", "index_growth_mb_per_s",
+    "dead_rows_growth_per_s", "purge_lag_growth_per_s", "vacuums_total", "write_amplification",
+    "dev_write_amplification",
+})  # fmt: skip
 # Figures that only runs have whose rate changes.
 CHANGING = frozenset({"recovery_s"})
 # Figures that only runs at a given rate have.
@@ -249,7 +265,7 @@ def figure_of(record: RunRecord, name: str) -> float | None:
         return record.value(name)
     kind, _, statistic = name.partition("_")
     if kind == "op":
-        kind = max(record.latency, key=lambda each: record.latency[each].get("count") or 0, default="")
+        kind = record.most_frequent
     return latency_of(record, kind, statistic)
 
 

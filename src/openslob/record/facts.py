@@ -14,14 +14,16 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from math import isclose
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from openslob.core.errors import SlobError
-from openslob.core.measurement import Observed
 from openslob.record.model import RecordModel, RunRecord
 from openslob.record.versions import RESTORE, Format
+
+if TYPE_CHECKING:
+    from openslob.core.measurement import Observed
 
 FACTS_VERSION = 1
 FACTS_FILE = "facts.json"
@@ -36,7 +38,7 @@ _ROUNDING = 1e-10
 _BY_SPAN = "durations"
 
 Path = tuple[str | int, ...]
-_Measured = TypeVar("_Measured", bound=Observed)
+_Measured = TypeVar("_Measured", bound="Observed")
 _Fit = TypeVar("_Fit")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic
 
 from openslob.core.errors import SlobError
-from openslob.record.store import RECORD_FILE, Document, DocumentFolder, Record, RecordEntry
+from openslob.record.store import RECORD_FILE, Document, DocumentFolder, Record, RecordEntry, find_records
 
 GROUP = "openslob.kinds"
 
@@ -77,14 +77,21 @@ class KindOfRecord(ABC, Generic[Record]):
 
 
 class KindOfDocument(KindOfRecord[Document]):
-    """A kind whose records are one document each, in a ``folder`` of its own."""
+    """A kind whose records are one document each, in a ``folder`` of its own.
 
-    folder: ClassVar[type[DocumentFolder[Any]]]
+    Where that is a property, it imports the record's model when there is a record of this kind, and not before.
+    """
+
+    @property
+    @abstractmethod
+    def folder(self) -> type[DocumentFolder[Any]]:
+        """The folder of its records."""
 
     def __init_subclass__(cls) -> None:
         """Know the folder of a record by its document."""
-        if "folder" in cls.__dict__:
-            cls.files = (cls.folder.file_name,)
+        folder = cls.__dict__.get("folder")
+        if isinstance(folder, type) and issubclass(folder, DocumentFolder):
+            cls.files = (folder.file_name,)
 
     def read(self, path: Path) -> Document:
         """Return the record in a folder, or in its file. SlobError when there is none that can be read."""
@@ -98,7 +105,7 @@ class KindOfDocument(KindOfRecord[Document]):
         parts: bool = True,  # noqa: ARG002 - none is a part
     ) -> list[RecordEntry[Document]]:
         """Return all records of this kind in a folder, the oldest first; none is a part of another record."""
-        return self.folder.find(results, names)
+        return find_records(results, [f"[!.]*/{self.files[0]}"], self.read, names)
 
 
 AnyKind = KindOfRecord[Any]

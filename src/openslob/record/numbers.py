@@ -53,8 +53,9 @@ def give(results: Path, names: Sequence[str]) -> Mapping[str, int]:
 
     Where nothing can be written, they have none. SlobError if the file is damaged.
     """
-    if all(name in known(results) for name in names):
-        return known(results)
+    there = known(results)
+    if all(name in there for name in names):
+        return there
     try:
         with _locked(results):
             before = _read(results)

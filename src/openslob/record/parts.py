@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, Strict, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, TypeAdapter, ValidationError, ValidationInfo
 
 from openslob.core.workload import Workload
 
@@ -26,14 +26,20 @@ _NESTED, _NUMBERS = (dict, list, tuple), (int, float)
 READ = {"read": True}
 
 
-class _Slow(BaseModel):
+class _Part(BaseModel):
+    """The base of a part's shape, which is built when one is read."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class _Slow(_Part):
     us: Number
     session: int
     from_s: Number
     to_s: Number
 
 
-class _Latency(BaseModel):
+class _Latency(_Part):
     count: int
     mean_us: Number | None
     max_us: Number | None
@@ -45,13 +51,13 @@ class _Latency(BaseModel):
     slowest: list[_Slow] = []
 
 
-class _Named(BaseModel):
+class _Named(_Part):
     name: str
     why: str = ""
     segment: int
 
 
-class _Level(BaseModel):
+class _Level(_Part):
     begin_s: Number
     end_s: Number
     ops_per_s: Number | None
@@ -65,14 +71,14 @@ class _Level(BaseModel):
     p999_us: Number | None
 
 
-class _Shortfall(BaseModel):
+class _Shortfall(_Part):
     share: Number
     time_pct: Number | None
     longest_begin_s: Number | None
     longest_s: Number | None
 
 
-class _Occurrence(BaseModel):
+class _Occurrence(_Part):
     kind: str
     count: Number
     seconds: Number | None
@@ -81,7 +87,7 @@ class _Occurrence(BaseModel):
     ops_outside: Number | None
 
 
-class _Slowness(BaseModel):
+class _Slowness(_Part):
     begin_s: Number
     end_s: Number
     cause: str
@@ -89,14 +95,14 @@ class _Slowness(BaseModel):
     lost_ops: Number
 
 
-class _Mark(BaseModel):
+class _Mark(_Part):
     at_s: Number
     until_s: Number
     kind: str
     text: str
 
 
-class _Course(BaseModel):
+class _Course(_Part):
     segment_verdicts: list[_Named] = []
     levels: list[_Level] = []
     shortfalls: list[_Shortfall] = []
@@ -105,7 +111,7 @@ class _Course(BaseModel):
     marks: list[_Mark] = []
 
 
-class _Environment(BaseModel):
+class _Environment(_Part):
     server_clock_offset_s: Annotated[Number, Field(ge=-1e10, le=1e10)] | None = None
     local: bool | None = None
     host: str | None = None
@@ -120,13 +126,13 @@ class _Environment(BaseModel):
     unknown: dict[str, str] = {}
 
 
-class _Refused(BaseModel):
+class _Refused(_Part):
     name: str
     why: str
     spoils: bool
 
 
-class _Engine(BaseModel):
+class _Engine(_Part):
     product: str | None = None
     version: str | None = None
     target: str | None = None
@@ -149,7 +155,7 @@ def _has_unit(name: str) -> bool:
     return bool(_UNIT.search(name))
 
 
-class _Asked(BaseModel):
+class _Asked(_Part):
     sessions: int | None = None
     cycles: int | None = None
     rows: int | None = None

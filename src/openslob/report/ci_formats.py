@@ -14,12 +14,11 @@ from openslob.analyze.ci_gate import GateCheck, GateResult, GateVerdict
 from openslob.analyze.compare import Comparison, Mismatch
 from openslob.report.comparison import (
     change_cells,
-    figure_label,
     gate_sentence,
+    labels_for,
     list_mismatches,
     main_differences,
     n_text,
-    reads_reached_device,
     reservations,
     runs_needed,
     summary,
@@ -47,13 +46,13 @@ def markdown(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> str:
         ]
         lines.append("")
     lines += [_cell(summary(comparison)), "", *mismatch_table(comparison.mismatches)]
-    several, physical = len(comparison.pairs) > 1, reads_reached_device(comparison.pairs)
+    several, label = len(comparison.pairs) > 1, labels_for(comparison.pairs)
     lines += ["| figure | A | B | change | result | n |", "| --- | ---: | ---: | ---: | --- | --- |"]
     for name, change in main_differences(comparison).items():
         if change.pct is None and change.change is None and change.unit_b is None:
             continue
         values = ("", "") if several else value_cells(change)
-        cells = (figure_label(name, physical), *values, *change_cells(change)[:2], n_text(change))
+        cells = (label(name), *values, *change_cells(change)[:2], n_text(change))
         lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     lines += [line for text in runs_needed(comparison) for line in ("", _cell(text))]
     return "\n".join(lines) + "\n"

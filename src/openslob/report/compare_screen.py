@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 
 from openslob.analyze.ci_gate import ENOUGH_RUNS, GateCheck, GateResult
-from openslob.analyze.compare import Comparison, Mismatch, Pair
+from openslob.analyze.compare import RECOVERY, Comparison, Mismatch, Pair
 from openslob.analyze.curves.points import Point
 from openslob.analyze.curves.series import axes_for
 from openslob.analyze.differences import Difference, Outcome, Shows
@@ -23,14 +23,16 @@ from openslob.report.comparison import (
     change_cells,
     condition_change,
     is_empty,
+    labels_for,
     main_differences,
     n_text,
     reads_reached_device,
     reservations,
+    unrecovered,
     value_text,
 )
 from openslob.report.document import LabelledTexts, Paragraph, Part, Screen, TextTable, in_words
-from openslob.report.format import NO_BREAK, number, quantity, shorten
+from openslob.report.format import MISSING, NO_BREAK, number, quantity, shorten
 
 # A change of more is given as a multiple, or as a share.
 _TWICE = 2.0
@@ -58,7 +60,9 @@ _LABELS = {
     "cost_per_million_logical_reads": "cost of 1M cached reads",
 }
 # What of a class of sessions is compared on the screen.
-_CLASS_FIGURE = re.compile(r".+/(ops_per_s|recovery_s|(select|update|scan|response)_p99_us)")
+_CLASS_FIGURE = re.compile(r".+/(ops_per_s|(select|update|scan)_p99_us)")
+# Of a stage of a rate that changes, with what a column of it is called.
+_STAGE_FIGURES = {"response_p99_us": "response p99 {}", RECOVERY: "recovered in {}"}
 _RESULTS = {
     GateResult.VIOLATED: "✗ {}: met",
     GateResult.UNDECIDED: "? {}: can't tell",
@@ -80,6 +84,7 @@ def comparison_screen(comparison: Comparison, checks: Sequence[GateCheck] = (), 
         answer=(*_invalid(comparison, named), _answer(comparison, named), *_gate(checks)),
         parts=(
             _points_table(comparison, named) if len(comparison.pairs) > 1 else _table(comparison, named),
+            *_stages(comparison, named),
             *_remarks(comparison, named),
         ),
         next=_next(comparison, again) if again else (),
@@ -262,9 +267,9 @@ def _table(comparison: Comparison, named: _Named) -> TextTable:
     """Return five figures of both sides, with how many runs are behind each."""
     (pair,) = comparison.pairs
     shown = [pair.differences[name] for name in _figures(pair)]
-    physical, is_valid = reads_reached_device([pair]), not any(_invalid(comparison, named))
+    is_valid = not any(_invalid(comparison, named))
     rows = [
-        (_label(each.figure, physical), *_values(each), *_change(each, comparison.see_pct, is_valid), n_text(each))
+        (_label(each.figure, [pair]), *_values(each), *_change(each, comparison.see_pct, is_valid), n_text(each))
         for each in shown
     ]
     if len({row[-1] for row in rows}) > 1:
@@ -288,16 +293,39 @@ def _figures(pair: Pair) -> list[str]:
     about = [next((name for name in names if name in known), None) for names in zip(first, second, strict=True)]
     cost = "cost_per_million_reads" if first is by_reads else "cost_per_million_logical_reads"
     shown = [name for name in (*rate, *about[:2], f"{kind}_p99_us", about[2], cost) if name in known]
-    return [*shown, *(name for name in known if _CLASS_FIGURE.fullmatch(name))]
+    apart = pair.of_stages
+    return [*shown, *(name for name in known if _CLASS_FIGURE.fullmatch(name) and name not in apart)]
 
 
-def _label(figure: str, physical: bool) -> str:
+def _stages(comparison: Comparison, named: _Named) -> Iterator[Part]:
+    """Yield a row for each stage of a rate that changes, and why some have no time to recover."""
+    (pair, *others) = comparison.pairs
+    if others or not pair.stages:
+        return
+    head = ("stage", *(cell for text in _STAGE_FIGURES.values() for cell in (text.format(named.a), named.b, "change")))
+    is_valid = not any(_invalid(comparison, named))
+    rows = []
+    for stage in pair.stages:
+        found = [stage.differences.get(figure) for figure in _STAGE_FIGURES]
+        cells = [
+            (*_values(each), _change(each, comparison.see_pct, is_valid)[0]) if each else (MISSING, MISSING, "")
+            for each in found
+        ]
+        rows.append((stage.label, *(cell for each in cells for cell in each)))
+    yield TextTable(head, rows)
+    yield from (Paragraph(text) for text in unrecovered(comparison, (named.a, named.b)))
+
+
+def _label(figure: str, pairs: Sequence[Pair]) -> str:
     of_class, base = split_kind(figure)
     if of_class:
-        return f"{of_class}: {_label(base, physical)}"
+        return f"{of_class}: {_label(base, pairs)}"
     if figure == "pio_read_per_s":
-        return "physical reads/s" if physical else "engine reads/s"
-    return _LABELS.get(figure) or in_words(figure.removesuffix("_us"))
+        return "physical reads/s" if reads_reached_device(pairs) else "engine reads/s"
+    if figure in _LABELS:
+        return _LABELS[figure]
+    label = labels_for(pairs)(figure)
+    return label[:1].lower() + label[1:]
 
 
 def _values(found: Difference) -> tuple[str, str]:
@@ -330,7 +358,7 @@ def _points_table(comparison: Comparison, named: _Named) -> TextTable:
     """Return rate and latency of both sides at each point."""
     axes = axes_for([pair.a for pair in comparison.pairs])
     # Headings are wrapped: what is measured stands above the name of A.
-    names = (_label(axes.throughput, reads_reached_device(comparison.pairs)), _label(axes.latency, physical=False))
+    names = [_label(figure, comparison.pairs) for figure in (axes.throughput, axes.latency)]
     head = ("", *(cell for name in names for cell in (f"{name} {named.a}", named.b, "change")))
     rows = []
     for pair in comparison.pairs[:_MOST_POINTS]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from openslob.analyze.ci_gate import ENOUGH_RUNS, SMALL_CHANGE, Condition, GateCheck, GateResult, verdict_of
 from openslob.analyze.compare import Breakdown, Comparison, Mismatch, Pair
-from openslob.analyze.curves.points import Point
+from openslob.analyze.curves.points import STAGE_FIGURES, Point
 from openslob.analyze.curves.series import axes_for
 from openslob.analyze.differences import WIDEST_PCT, Difference, Outcome, Shows
 from openslob.analyze.intervals import MOST_RUNS, spread, starts_needed
 from openslob.analyze.outcome import count_noun
 from openslob.analyze.statistics import Basis
 from openslob.core.session_classes import split_kind
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, Timed
 from openslob.metrics.run_metrics import RATE_OF
+from openslob.metrics.timed import OPERATION, SINGLE
 from openslob.report.document import (
     Answer,
     Document,
@@ -190,12 +192,15 @@ def _describe_condition(condition: Condition, difference: Difference) -> str:
 def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()) -> Document:
     """Return the report on a comparison: its result, the differing conditions, then the figures."""
     differences = main_differences(comparison)
-    physical = reads_reached_device(comparison.pairs)
+    # Those of stages have tables of their own.
+    staged = comparison.pairs[0].of_stages if len(comparison.pairs) == 1 else frozenset[str]()
+    differences = {name: change for name, change in differences.items() if name not in staged}
     rows = {name: change for name, change in differences.items() if is_listed(name, change)}
     if len(comparison.pairs) > 1:
-        tables = [_mean_table(rows, physical), *_point_tables(comparison, physical)]
+        tables = [_mean_table(comparison.pairs, rows), *_point_tables(comparison)]
     else:
-        tables = [_value_table(comparison.pairs[0], rows, physical), *_time_tables(comparison.pairs[0].time)]
+        (pair,) = comparison.pairs
+        tables = [_value_table(pair, rows), *stage_tables(pair), *_time_tables(pair.time)]
     doubts = reservations(comparison)
     *first, last = [(each,) for each in tables]
     return Document(
@@ -207,7 +212,7 @@ def comparison_document(comparison: Comparison, checks: Sequence[GateCheck] = ()
             Section("", _show_mismatches(comparison.mismatches, _MAY_EXPLAIN)),
             *(Section("", parts) for parts in first),
             Section("", (*last, *_refer_to_unlisted(differences))),
-            Section("", plain_paragraphs(_remarks(comparison))),
+            Section("", plain_paragraphs([*unrecovered(comparison, ("A", "B")), *_remarks(comparison)])),
         ),
         titled=False,
     )
@@ -278,16 +283,24 @@ def list_mismatches(mismatches: Sequence[Mismatch]) -> LabelledTexts:
     return LabelledTexts([(each.name, f"{value_text(each.a)}  against  {value_text(each.b)}") for each in mismatches])
 
 
-def figure_label(name: str, physical: bool) -> str:
+def labels_for(pairs: Sequence[Pair]) -> Callable[[str], str]:
+    """Return what names a figure that both sides of these points have."""
+    timed = Timed.together(point.parameters for pair in pairs for point in (pair.a, pair.b))
+    return partial(figure_label, physical=reads_reached_device(pairs), timed=timed)
+
+
+def figure_label(name: str, physical: bool, timed: Timed = SINGLE) -> str:
     """Return a figure's label; it says "physical" only if ``physical``, and "engine" otherwise."""
     of_class, base = split_kind(name)
     if of_class:
-        label = figure_label(base, physical)
+        label = figure_label(base, physical, timed)
         return f"{of_class}: {label[:1].lower()}{label[1:]}"
     if name in METRICS:
         return METRICS[name].label_of(physical)
-    *kind, at, _ = name.split("_")
-    return f"{' '.join(kind)} {'p99.9' if at == 'p999' else at}".capitalize()
+    kind, *since, at, _ = name.split("_")
+    called = timed.one(OPERATION if kind == "op" else kind) if timed.is_batch else kind
+    label = " ".join((called, *since, "p99.9" if at == "p999" else at))
+    return f"{label[:1].upper()}{label[1:]}"
 
 
 def figure_text(value: float | None, unit: str) -> str:
@@ -338,24 +351,24 @@ def _loads(comparison: Comparison) -> str:
     )
 
 
-def _value_table(pair: Pair, rows: Mapping[str, Difference], physical: bool) -> TextTable:
-    labels = [figure_label(name, physical) for name in rows]
+def _value_table(pair: Pair, rows: Mapping[str, Difference]) -> TextTable:
+    labels = list(map(labels_for([pair]), rows))
     return _table("figure", labels, list(rows.values()), _counted([pair]), any(map(_format_needed, rows.values())))
 
 
-def _mean_table(rows: Mapping[str, Difference], physical: bool) -> TextTable:
-    head = ("mean over the points", *_CHANGE_HEAD[:-1])
-    cells = [(figure_label(name, physical), *change_cells(change)[:-1]) for name, change in rows.items()]
+def _mean_table(pairs: Sequence[Pair], rows: Mapping[str, Difference]) -> TextTable:
+    head, label = ("mean over the points", *_CHANGE_HEAD[:-1]), labels_for(pairs)
+    cells = [(label(name), *change_cells(change)[:-1]) for name, change in rows.items()]
     return TextTable(head, cells)
 
 
-def _point_tables(comparison: Comparison, physical: bool) -> Iterator[TextTable]:
+def _point_tables(comparison: Comparison) -> Iterator[TextTable]:
     """Yield tables of throughput and latency at each point."""
     axes = axes_for([pair.a for pair in comparison.pairs])
     for figure in (axes.throughput, axes.latency):
         rows = [(pair.label, change) for pair in comparison.pairs if (change := at_point(pair, figure))]
         changes = [change for _, change in rows]
-        first = figure_label(changes[0].figure, physical) if changes else figure
+        first = labels_for(comparison.pairs)(changes[0].figure) if changes else figure
         yield _table(first, [label for label, _ in rows], changes, _counted(comparison.pairs))
 
 
@@ -375,6 +388,27 @@ def _table(
         for label, each in zip(labels, changes, strict=True)
     ]
     return TextTable((first, "A", "B", *_CHANGE_HEAD[:-1], *(name for name, _ in columns)), rows)
+
+
+def stage_tables(pair: Pair) -> Iterator[TextTable]:
+    """Yield a table for each figure of the stages of a rate that changes, with a row for each stage."""
+    for figure in STAGE_FIGURES:
+        found = {stage.label: change for stage in pair.stages if (change := stage.differences.get(figure))}
+        if found:
+            heading, changes = labels_for([pair])(figure), list(found.values())
+            needed = any(map(_format_needed, changes))
+            yield _table(f"{heading}, by stage", list(found), changes, _counted([pair]), needed)
+
+
+def unrecovered(comparison: Comparison, names: tuple[str, str]) -> list[str]:
+    """Return for each stage and side why no time to recover is known; ``names`` are those of the sides."""
+    return [
+        f"{name}, {stage.label}: {why}"
+        for pair in comparison.pairs[:1]
+        for stage in pair.stages
+        for name, why in zip(names, stage.why_unrecovered, strict=True)
+        if why
+    ]
 
 
 def _time_tables(time: Breakdown | None) -> list[TextTable]:
@@ -555,10 +589,10 @@ def show_side_by_side(comparison: Comparison, more_figures: Sequence[str] = ()) 
 
 def side_by_side_rows(pair: Pair, more_figures: Sequence[str] = ()) -> list[tuple[str, ...]]:
     """Return label, both means, difference with interval, and outcome of each figure that is not 0 on both sides."""
-    physical = reads_reached_device([pair])
+    label = labels_for([pair])
     known = {name: pair.differences[name] for name in (*more_figures, *_SIDE_BY_SIDE) if name in pair.differences}
     return [
-        (figure_label(name, physical), *value_cells(change), *change_cells(change)[:2])
+        (label(name), *value_cells(change), *change_cells(change)[:2])
         for name, change in known.items()
         if change.a.mean or change.b.mean
     ]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from openslob.analyze.load_kinds import load_kind
-from openslob.core.workload import CLASSES, Workload
+from openslob.analyze.load_kinds import load_kind, rows_of_update
+from openslob.core.workload import CLASSES, Mode, Workload
 from openslob.metrics import METRICS
 from openslob.record.model import REFUSED, SET, RecordKind, RunRecord
 from openslob.report.document import LabelledTexts, Paragraph, Section, TextPicture, TextTable
@@ -271,8 +271,9 @@ def _operations(record: RunRecord) -> list[tuple[str, str]]:
 
 def _operation(spec: Mapping[str, Any]) -> str:
     blocks, updates, scans = (spec.get(name) or 0 for name in ("work_unit", "update_pct", "scan_pct"))
-    rows = spec.get("update_work_unit") or blocks
-    update = f"{updates} % updates of {_plural(rows, 'row')} ({spec.get('redo_stress')})"
+    churns = spec.get("mode") == Mode.CHURN
+    update = f"{updates} % updates of {_plural(rows_of_update(spec) or 0, 'row')} ({spec.get('redo_stress')})"
+    update = f"{updates} % delete a row and insert one" if churns else update
     commit = f", a commit each ({spec.get('commit_mode')})"
     scan = f"; {scans} % of the selects scan {spec.get('scan_table_sz')}" if scans else ""
     if updates == 100:

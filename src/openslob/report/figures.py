@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from openslob.analyze.load_kinds import is_paced, load_kind, timed_in_words
+from openslob.analyze.load_kinds import is_paced, load_kind, timed_of
 from openslob.core.histogram import PERCENTILES
 from openslob.metrics import METRICS
 from openslob.metrics.cost import price_of
 from openslob.metrics.model import ReportSection
+from openslob.metrics.timed import OPERATION
 from openslob.record.model import ClassRow, InstanceRow, RunRecord, WaitRow
 from openslob.report.document import LabelledTexts, Paragraph, Part, Section, TextTable
 from openslob.report.format import MISSING, micros, number, percent, quantity, seconds, shorten, size
@@ -229,7 +230,7 @@ def timed_events(record: RunRecord) -> Section:
 def latencies(record: RunRecord) -> Section:
     """Return the latency of each kind of operation, measured from its begin."""
     since = ", from its begin (service time)" if is_paced(record) else ""
-    return _latency_table(since, record.latency, timed_in_words(record))
+    return _latency_table(since, record.latency, timed_of(record).one())
 
 
 def responses(record: RunRecord) -> Section:
@@ -237,10 +238,10 @@ def responses(record: RunRecord) -> Section:
     return _latency_table(", from when it was due (response time)", record.response)
 
 
-def _latency_table(since: str, latency: Mapping[str, Mapping[str, Any]], whose: str = "one operation") -> Section:
+def _latency_table(since: str, latency: Mapping[str, Mapping[str, Any]], whose: str = OPERATION) -> Section:
     rows = [_latency_row(kind, figures) for kind, figures in latency.items() if figures.get("count")]
     parts = (TextTable(("", "count", *_LATENCY), rows),) if rows else ()
-    return Section("Latency", parts, f" of {whose}{since}, µs")
+    return Section("Latency", parts, f" of one {whose}{since}, µs")
 
 
 def object_io(record: RunRecord) -> Section:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openslob.analyze.load_kinds import batch_size, is_paced, load_kind, loop_in_words, mix_in_words
+from openslob.analyze.load_kinds import (
+    is_paced,
+    load_kind,
+    loop_in_words,
+    mix_in_words,
+    rows_of_update,
+    timed_of,
+)
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 from openslob.core.workload import RATE_SCHEDULE
@@ -84,7 +91,7 @@ def _who(record: RunRecord) -> str:
     sessions = record.value("sessions")
     plural = "session" if sessions == 1 else "sessions"
     on = f" on {record.relative}" if record.relative else ""
-    return f"{number(sessions)} {plural}{on}{mix_in_words(record.spec)}{loop_in_words(record)}"
+    return f"{number(sessions)} {plural}{on}{mix_in_words(record.spec)}{loop_in_words(record.spec)}"
 
 
 def say_rate(record: RunRecord) -> str:
@@ -143,7 +150,7 @@ def _main(record: RunRecord) -> str:
     if share is not None and share >= READS_LEAD:
         return f"{say_reads(record)}{_mean_read(record)}{_of_ceiling(record)}{_reads_per_cpu(record)}"
     if logical is None:
-        return f"{number(visits)} {record.unit} visits/s"
+        return f"{number(visits)} block visits/s"
     straggling = share is not None and share < READS_MATTER
     text = f"{number(logical)} logical {say_block(record)} reads/s"
     text += f"{' from the buffer cache' if straggling else ''}{_per_cpu(record, 'lio_per_db_cpu')}"
@@ -224,10 +231,9 @@ def _latencies(record: RunRecord) -> list[str]:
             for kind, figures in row.latency.items()
         ]
     work = record.spec.get("work_unit")
-    units = {"select": work, "update": record.spec.get("update_work_unit") or work}
-    batch = "batch with " if batch_size(record) > 1 else ""
+    units = {"select": work, "update": rows_of_update(record.spec)}
     return [
-        f"{batch}{kind}{_of_blocks(units.get(kind), record.unit)} p99 {micros(figures.get('p99_us'))}"
+        f"{timed_of(record).one(kind)}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}"
         f"{_response(record.response, kind)}"
         f"{_longest(record, record.response.get(kind, figures))}"
         for kind, figures in record.latency.items()
@@ -245,8 +251,8 @@ def _longest(record: RunRecord, figures: Mapping[str, Any]) -> str:
     return f", longest {micros(figures.get('max_us'))}" if record.outcome(NO_STALLS) is Holds.FAILS else ""
 
 
-def _of_blocks(count: int | None, unit: str) -> str:
-    return "" if count is None else f" of {count} {unit}{'' if count == 1 else 's'}"
+def _of_blocks(count: int | None) -> str:
+    return "" if count is None else f" of {count} block{'' if count == 1 else 's'}"
 
 
 def _caveats(record: RunRecord) -> str:

@@ -36,8 +36,8 @@ _WIDEST_CHANGE, _WIDEST_LOAD = 28, 40
 _NAMES = {
     "ops_per_s": "operations",
     "transactions_per_s": "transactions",
-    "op_mean_us": "mean of operations",
-    "op_p99_us": "p99 of operations",
+    "op_mean_us": "mean of {}",
+    "op_p99_us": "p99 of {}",
 }
 
 
@@ -153,7 +153,7 @@ def _say_unchanged(history: History) -> list[str]:
     }
     enough = next((figure for figure, values in known.items() if len(values) >= LEAST_RUNS), None)
     few = [
-        f"{_name(figure).capitalize()} are known of {count_noun(len(values), 'run')}: too few to see a change."
+        f"{_name(history, figure).capitalize()} are known of {count_noun(len(values), 'run')}: too few to see a change."
         for figure, values in known.items()
         if len(values) < LEAST_RUNS
     ]
@@ -161,7 +161,7 @@ def _say_unchanged(history: History) -> list[str]:
         return few
     unit, values = history.unit_of(enough), known[enough]
     span = f"{figure_text(min(values), unit)} to {figure_text(max(values), unit)}"
-    return [f"No change in {count_noun(len(values), 'run')}: {_name(enough)} {span}.", *few]
+    return [f"No change in {count_noun(len(values), 'run')}: {_name(history, enough)} {span}.", *few]
 
 
 def _say_changes(history: History, changes: Sequence[HistoryChange]) -> str:
@@ -174,14 +174,15 @@ def _say_changes(history: History, changes: Sequence[HistoryChange]) -> str:
         levels = f"{figure_text(change.before, unit)} to {figure_text(change.after, unit)}"
         way = "rose" if change.change_pct > 0 else "fell"
         own = f", {word}" if word and not alike else ""
-        moves.append(f"{_name(change.figure)} {way} by {abs(change.change_pct):.1f} % ({levels}{own})")
+        moves.append(f"{_name(history, change.figure)} {way} by {abs(change.change_pct):.1f} % ({levels}{own})")
     sentence = f"{' and '.join(moves)} from {when(changes[0].started_at)} on"
     also = f" With it changed: {_name_changes(changes[0].changed)}." if changes[0].changed else ""
     return f"{sentence[:1].upper()}{sentence[1:]}{f': {judged[0]}' if alike and judged[0] else ''}.{also}"
 
 
-def _name(figure: str) -> str:
-    return _NAMES.get(figure) or figure_label(figure, physical=False)
+def _name(history: History, figure: str) -> str:
+    label = _NAMES.get(figure) or figure_label(figure, physical=False, timed=history.timed)
+    return label.format(history.timed.many())
 
 
 def _needs_runs(short: Sequence[History], single: History | None) -> Iterator[str]:
@@ -204,7 +205,7 @@ def _latest_runs(history: History) -> TextTable:
     count = len(history.runs)
     changed = [at for at in range(count - _LAST_RUNS) if at in begins or history.runs[at].changed]
     shown = [*changed[-_LAST_RUNS:], *range(max(0, count - _LAST_RUNS), count)]
-    head = ("begun (UTC)", *map(_name, history.figures), "what changed")
+    head = ("begun (UTC)", *(_name(history, figure) for figure in history.figures), "what changed")
     # The answer has what the figures did; what else changed has one line.
     rows = [_run_row(history, history.runs[at], steps=False) for at in shown]
     return TextTable.ending_in_text(head, [(*row[:-1], shorten(row[-1], _WIDEST_CHANGE)) for row in rows])

@@ -16,6 +16,7 @@ from openslob.analyze.curves.series import (
     RESPONSE_LATENCY,
     PointSet,
 )
+from openslob.analyze.load_kinds import timed_of
 from openslob.core.errors import SlobError
 from openslob.core.measurement import Ceiling, StorageAlone
 from openslob.record.model import RunRecord, all_reservations
@@ -41,7 +42,7 @@ def pictures_of_run(record: RunRecord, folder: Path) -> tuple[tuple[Picture, ...
     raw, problem = _read_series(record, folder)
     drawn = (
         changing_rate(record, raw),
-        timeline(record, raw, FigureNames(reads_are_physical([record]))),
+        timeline(record, raw, FigureNames(reads_are_physical([record]), timed=timed_of(record))),
         latency_histogram(record),
         response_histogram(record),
         heat_map(record, raw),

@@ -12,9 +12,10 @@ from openslob.core import places
 from openslob.core.errors import SlobError
 from openslob.core.session_classes import split_kind
 from openslob.core.units import Price
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, Timed
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RESPONSE_PREFIX
+from openslob.metrics.timed import SINGLE
 from openslob.record import finding
 from openslob.record.model import Holds, RunRecord, Status
 from openslob.report.format import per_second, quantity
@@ -53,11 +54,13 @@ class FigureNames:
     """Names of figures in tables and pictures.
 
     ``physical`` is True if every read is known to have reached a device; otherwise reads are called "engine reads".
-    ``instead`` has names that replace those of the registry, for figures from other tools' reports.
+    ``instead`` has names that replace those of the registry, for figures from other tools' reports. ``timed`` is what
+    latencies of operations are the time of.
     """
 
     physical: bool = True
     instead: Mapping[str, str] = field(default_factory=dict)
+    timed: Timed = SINGLE
 
     def label(self, figure: str) -> str:
         """Return the name of a figure of the registry, or of a latency such as ``select_p99_us``."""
@@ -65,7 +68,8 @@ class FigureNames:
             return self.instead[figure]
         if figure not in METRICS:
             kind, _, percentile = figure.partition("_")
-            return f"{_KINDS[kind].capitalize()}: {_LATENCIES[percentile]}"
+            name = self.timed.one(_KINDS[kind])
+            return f"{name[:1].upper()}{name[1:]}: {_LATENCIES[percentile]}"
         return METRICS[figure].label_of(self.physical)
 
     def axis(self, figure: str) -> str:

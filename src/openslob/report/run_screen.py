@@ -24,7 +24,7 @@ from openslob.analyze.limits import (
     UNDECIDED,
     UNKNOWN_WAIT,
 )
-from openslob.analyze.load_kinds import batch_size, is_paced, load_kind
+from openslob.analyze.load_kinds import is_paced, load_kind, rows_of_update, timed_of
 from openslob.core.places import server_of
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
@@ -106,7 +106,7 @@ def key_figures(record: RunRecord) -> tuple[tuple[str, str], ...]:
         (rate[0], number(record.value(rate[1]))),
         ("mean of a read", micros(record.value("engine_read_latency_us")) if reads else MISSING),
         ("operations/s", number(record.value("ops_per_s"))),
-        ("p99 of an operation" if batch_size(record) == 1 else "p99 of a batch", micros(timed.get("p99_us"))),
+        (f"p99 of {timed_of(record).a()}", micros(timed.get("p99_us"))),
         ("CPUs used by the server", number(record.value("db_cpu_per_s"))),
     )
     return tuple(each for each in figures if each[1] != MISSING)[:4]
@@ -250,7 +250,7 @@ def _latencies(record: RunRecord) -> tuple[Part, ...]:
     window = record.window.load_seconds if record.window else 0.0
     rows = [_read_row(record)] if record.value("pio_read_per_s") else []
     rows += [_operation_row(record, *timed, window) for timed in _timed(record) if timed[1].get("count")]
-    batched = "of its batch" if batch_size(record) > 1 else ""
+    batched = "of its batch" if timed_of(record).is_batch else ""
     since = "from when due" if record.response and not record.classes else batched
     head = (f"in {seconds(window)}" if window else "", "per second", "mean", "p50", "p99", "longest", since)
     return (TextTable(head, rows, texts=frozenset({0, 6})),) if rows else ()
@@ -289,16 +289,16 @@ def _operation_row(
 
 def _blocks_of(spec: Mapping[str, Any], kind: str) -> str:
     work = spec.get("work_unit")
-    blocks = {"select": work, "update": spec.get("update_work_unit") or work}.get(kind)
+    blocks = {"select": work, "update": rows_of_update(spec)}.get(kind)
     return "" if blocks is None else f"{blocks} block{'' if blocks == 1 else 's'}"
 
 
 def _blocks(record: RunRecord) -> tuple[str, str]:
     visits, share = record.value("block_visits_per_s"), read_share(record)
     if visits is None:
-        return f"{record.unit}s", ""
+        return "blocks", ""
     read = "" if share is None else f", {percent(round(100 * share, 1))} of them read by the engine"
-    return f"{record.unit}s", f"{number(visits)}/s visited{read}"
+    return "blocks", f"{number(visits)}/s visited{read}"
 
 
 def _cpu(record: RunRecord) -> tuple[str, str]:

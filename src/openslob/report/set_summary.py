@@ -10,6 +10,7 @@ from openslob.analyze.load_kinds import LOAD
 from openslob.analyze.statistics import Estimate
 from openslob.core.units import Price
 from openslob.core.workload import CLASSES
+from openslob.metrics import Timed
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, shorten, size
 from openslob.report.record_view import REACHED_DEVICE, caveats, costs_in_words
@@ -109,7 +110,7 @@ def _p99(point: Point) -> str:
     blocks = point.parameters.get("work_unit")
     # Operations of several classes of sessions need not be alike.
     of = "" if point.parameters.get(CLASSES) else f" of {blocks} block{'' if blocks == 1 else 's'}"
-    operation = f"{point.main_kind}{of}"
+    operation = f"{Timed.of(point.parameters).one(point.main_kind)}{of}"
     return "" if p99 is None else f" ({operation} p99 {micros(p99)}{since})"
 
 

@@ -23,10 +23,17 @@ from openslob.analyze.curves.usl import Scaling
 from openslob.analyze.load_kinds import load_kind
 from openslob.core.errors import UsageError
 from openslob.core.measurement import StorageAlone
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, Timed
 from openslob.record.model import RunRecord, Status, all_reservations
 from openslob.report import context
-from openslob.report.comparison import runs_needed, side_by_side_rows, summary, value_text
+from openslob.report.comparison import (
+    runs_needed,
+    side_by_side_rows,
+    stage_tables,
+    summary,
+    unrecovered,
+    value_text,
+)
 from openslob.report.document import (
     Answer,
     Document,
@@ -133,7 +140,7 @@ def set_document(
             Answer((*result, *_sentences(sets, names))),
             VerdictsOfSeveral(tuple((_run_text(record), record.verdicts) for record in records), "run"),
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
-            *([_comparison_table(comparison)] if comparison else []),
+            *([_comparison_table(comparison), _stages_compared(comparison)] if comparison else []),
             *(section for points in sets for section in (_lines(points, names), _points(points, names))),
             slowest_section(records),
             *([_runs_side_by_side(few)] if few else []),
@@ -211,7 +218,10 @@ def keep_measured(runs: Sequence[Run]) -> Sequence[Run]:
 
 def names_for(records: Sequence[RunRecord]) -> FigureNames:
     """Return the names of figures for these records."""
-    return FigureNames(reads_are_physical([record for record in records if record.status is Status.COMPLETE]))
+    timed = Timed.together(record.spec for record in records)
+    return FigureNames(
+        reads_are_physical([record for record in records if record.status is Status.COMPLETE]), timed=timed
+    )
 
 
 def point_sets(runs: Sequence[Run]) -> list[PointSet]:
@@ -276,6 +286,14 @@ def _comparison_table(comparison: Comparison) -> Section:
     return Section("Both sides", (Paragraph(text), TextTable(head, rows)))
 
 
+def _stages_compared(comparison: Comparison) -> Section:
+    """Return the stages of a rate that changes, of a comparison of one point; else an empty section."""
+    pairs = comparison.pairs if len(comparison.pairs) == 1 else ()
+    tables = [table for pair in pairs for table in stage_tables(pair)]
+    why = unrecovered(comparison, (comparison.name_a, comparison.name_b)) if tables else []
+    return Section("The stages of both sides", (*tables, *map(Paragraph, why)))
+
+
 def _mismatches(comparison: Comparison) -> Section:
     rows = tuple((in_words(each.name), value_text(each.a), value_text(each.b)) for each in comparison.mismatches)
     lead = Paragraph("Conditions that are not the same on both sides may explain differences between the figures.")
@@ -337,7 +355,9 @@ def _points(points: PointSet, names: FigureNames) -> Section:
 
 def _runs_side_by_side(records: Sequence[RunRecord]) -> Section:
     names = names_for(records)
-    rows = tuple((names.label(name), *(show_figure(record, name) for record in records)) for name in METRICS)
+    found = {name for record in records for name in load_kind(record).figures(record)}
+    listed = [name for name in METRICS if name in found]
+    rows = tuple((names.label(name), *(show_figure(record, name) for record in records)) for name in listed)
     headlines = named_paragraphs((record.id, headline(record)) for record in records)
     return Section("Side by side", (*headlines, TextTable(("figure", *(record.id for record in records)), rows)))
 

@@ -25,7 +25,7 @@ from openslob.core.measurement import (
 from openslob.core.units import NANOS
 from openslob.host.sampler import difference
 from openslob.kinds.run.samplers import SystemReading
-from openslob.metrics import METRICS, OF_OWN_LOAD, PRICED, cpu, quantity
+from openslob.metrics import CHURNING, METRICS, OF_OWN_LOAD, PRICED, cpu, quantity
 from openslob.metrics.quantity import Quantity
 from openslob.metrics.waits import CPU_ROW
 from openslob.record.model import Figure
@@ -132,7 +132,7 @@ class WatchedInterval:
 _FIGURES = {
     name: metric
     for name, metric in METRICS.items()
-    if name not in OF_OWN_LOAD | PRICED and name not in ("client_cpu_per_s", "elapsed_s")
+    if name not in OF_OWN_LOAD | CHURNING | PRICED and name not in ("client_cpu_per_s", "elapsed_s")
 }
 # Why the device has no latency in an interval.
 NO_DEVICE_READS, NO_DEVICE_WRITES = "the device completed no read", "the device completed no write"
@@ -227,7 +227,7 @@ def _over(host: HostDelta, seconds: float) -> HostDelta:
 
 _HOST_AMOUNTS = (
     *("server_cpu_s", "sampler_cpu_s", "server_cpus_busy_s", "server_read_bytes", "server_write_bytes"),
-    *("driver_cpu_s", "server_runqueue_s"),
+    *("driver_cpu_s", "server_runqueue_s", "foreground_cpu_s", "background_cpu_s"),
 )
 
 

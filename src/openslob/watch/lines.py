@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from openslob.core.cpu_figures import FOREGROUND_CPU
 from openslob.core.measurement import ObjectIo
 from openslob.core.units import MIB, NANOS, format_bytes
 from openslob.metrics import METRICS
@@ -68,6 +69,8 @@ class _Column:
         return f"{self.form(figure.value if figure else None):>{self.width}}"
 
 
+_SERVER_CPU = _Column("server", "CPUs", 7, "db_cpu_per_s")
+_SESSIONS_CPU = _Column("sess.", "CPUs", 7, FOREGROUND_CPU.name)  # where the other can't be known
 # As many as there is room for, in this order; the first eleven make 80 columns.
 _COLUMNS = (
     _Column("trans", "/s", 6, "transactions_per_s"),
@@ -78,7 +81,7 @@ _COLUMNS = (
     _Column("log", "MB/s", 6, "redo_mb_per_s"),
     _Column("syncs", "/s", 6, "log_syncs_per_s"),
     _Column("sync", "time", 7, "log_sync_latency_us", short_time),
-    _Column("server", "CPUs", 7, "db_cpu_per_s"),
+    _SERVER_CPU,
     _Column("host", "CPU", 5, "host_cpu_busy_pct", _share),
     _Column("device", "busy", 7, "dev_busy_pct", _share),
     _Column("reads", "/s", 6, "dev_read_per_s"),
@@ -116,6 +119,7 @@ class Lines:
 
     def of(self, interval: WatchedInterval) -> list[str]:
         """Return the lines of an interval, after the headings where it is time for them."""
+        self._choose_cpu(interval)
         at = datetime.fromtimestamp(interval.end_ns / NANOS).astimezone().strftime("%H:%M:%S")
         lines = [*self._remarks(interval), self._main(at, interval)]
         lines += self._below(interval)
@@ -125,6 +129,14 @@ class Lines:
         head = self._head() if self._since_head + len(lines) > self._screen else []
         self._since_head = len(lines) + (len(head) or self._since_head)
         return [*head, *lines]
+
+    def _choose_cpu(self, interval: WatchedInterval) -> None:
+        """Show the CPU of the server's sessions from now on, if that of the whole server can't be known."""
+        whole, sessions = (interval.figures.get(each.figure) for each in (_SERVER_CPU, _SESSIONS_CPU))
+        lasts = whole is not None and whole.value is None and whole.why not in _PASSING
+        if lasts and _SERVER_CPU in self._columns and sessions is not None and sessions.value is not None:
+            self._columns = [_SESSIONS_CPU if each is _SERVER_CPU else each for each in self._columns]
+            self._since_head = self._screen
 
     def _head(self) -> list[str]:
         above = "".join(f"{column.above:>{column.width}}" for column in self._columns)
@@ -154,7 +166,8 @@ class Lines:
         if interval.fault:
             found.append(f"! {interval.fault}")
         reasons: dict[str, list[str]] = {}
-        for column in () if interval.fault else self._columns:
+        replaced = [_SERVER_CPU] if _SESSIONS_CPU in self._columns else []
+        for column in () if interval.fault else [*self._columns, *replaced]:
             figure = interval.figures.get(column.figure)
             if figure and figure.value is None and figure.why not in _PASSING and column.figure not in self._explained:
                 reasons.setdefault(figure.why or "", []).append(_label(column.figure))

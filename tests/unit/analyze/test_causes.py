@@ -286,6 +286,15 @@ def test_on_a_busy_host_a_quota_that_can_not_be_read_looks_like_others():
     assert only(replace(hidden, series=hidden.series | {"host.nice": niced["none"]})).cause is Cause.OTHERS_CPU
 
 
+def test_where_most_sessions_always_wait_for_a_cpu_hardly_more_can():
+    full = {"host.busy": 2.0, "server.cpu": 1.9, "server.runqueue": 5.5, "waits.data_io": 0.1, "waits.cpu": 7.5}
+    hogged = course({"ops": 700.0, "server.cpu": 1.3, "server.runqueue": 5.6}, **full)
+    assert only(hogged).cause is Cause.OTHERS_CPU
+    # More CPU time for each operation is no lack of it.
+    dearer = course({"ops": 700.0, "server.runqueue": 5.6}, **full)
+    assert only(dearer).cause is Cause.UNKNOWN
+
+
 def test_the_course_of_an_old_record_does_not_say_whether_the_server_waited_for_a_cpu():
     hogged = course({"ops": 400.0, "server.cpu": 0.4, "host.busy": 2.0})
     old = Trace(0, 1.0, {name: each for name, each in hogged.series.items() if name != "server.runqueue"})

@@ -19,6 +19,8 @@ from openslob.analyze.change_points import (
     weigh,
 )
 
+pytestmark = pytest.mark.any_python
+
 
 def noisy(*levels: tuple[float, int], spread: float = 3.0) -> list[float]:
     """Return a series with so many values around each level."""

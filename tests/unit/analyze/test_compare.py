@@ -35,6 +35,8 @@ from openslob.record.store import RunFolder
 from openslob.report.comparison import comparison_document, comparison_json, gate_sentence
 from openslob.report.terminal import render_text
 
+pytestmark = pytest.mark.any_python
+
 PAIRS = 200
 # The spread between equal runs on a quiet machine, and the one measured on a virtual machine with two shared cores.
 QUIET, NOISY = 0.01, 0.10

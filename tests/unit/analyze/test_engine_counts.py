@@ -42,14 +42,25 @@ def test_the_report_says_whose_count_it_is():
     assert not any("server cpu" in line for line in block_lines(unknown(record())))
 
 
-def test_the_limit_of_a_remote_server_may_be_its_cpu():
-    def limit(**counts):
-        engine = made.engine(**{"host_busy_us": 232e6, "host_idle_us": 8e6, **counts})
-        return next(each for each in judge(made.measurement(local=False, engine=engine)) if each.name == "limit_found")
+def limit(**counts):
+    """The verdict on a remote server whose engine counts the host's CPU, which was busy for 97 %."""
+    engine = made.engine(**{"host_busy_us": 232e6, "host_idle_us": 8e6, **counts})
+    return next(each for each in judge(made.measurement(local=False, engine=engine)) if each.name == "limit_found")
 
+
+def test_the_limit_of_a_remote_server_may_be_its_cpu():
     assert "The limit was the server's CPU, not storage: CPU 97 % (by the server 90 %)" in limit(db_cpu_us=216e6).why
     assert "whether the server waited for it is not known: CPU 97 %" in limit(db_cpu_us=60e6).why
     assert "Storage was the limit" in limit(db_cpu_us=60e6, host_idle_us=400e6).why
+
+
+def test_of_a_pluggable_database_the_cpu_of_its_sessions_is_judged_and_named():
+    found = limit(foreground_cpu_us=216e6)
+    assert "the server's CPU, not storage: CPU 97 % (by the server's sessions 90 %)" in found.why
+    assert (found.figures["server_cpu_pct"], found.figures["foreground_cpu_pct"]) == (None, pytest.approx(90))
+    assert "what its other processes used is not known: CPU 97 %" in limit(foreground_cpu_us=60e6).why
+    assert "(by the server 90 %)" in limit(foreground_cpu_us=60e6, db_cpu_us=216e6).why
+    assert "foreground_cpu_pct" not in limit(foreground_cpu_us=60e6, db_cpu_us=216e6).figures
 
 
 def test_durations_of_waits_are_in_the_record_and_the_report():

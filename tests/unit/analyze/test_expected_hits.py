@@ -10,6 +10,8 @@ from factories.tables import table
 from openslob.analyze.expected_hits import expected_hit_pct
 from openslob.core.workload import Workload
 
+pytestmark = pytest.mark.any_python
+
 BLOCK, ROWS = 8192, 2000
 # Bytes of the indexes, in blocks.
 INDEXES = -(-ROWS * 32 // BLOCK)

@@ -23,6 +23,8 @@ from openslob.analyze.intervals import (
     starts_needed,
 )
 
+pytestmark = pytest.mark.any_python
+
 TIMES = 1000
 # Of 1000 intervals at 95 %, chance alone makes up to 13 fewer hit than are due: two standard deviations.
 CHANCE = 0.014

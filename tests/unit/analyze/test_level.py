@@ -15,6 +15,8 @@ from openslob.analyze.verdicts.level import cap_in_words
 from openslob.core.measurement import Known
 from openslob.core.units import MIB
 
+pytestmark = pytest.mark.any_python
+
 BLOCK = 8192
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from factories import effort
 from factories.slow_loads import FAULTS, Fault, answers, course
 from openslob.analyze.causes import LEAST_STATED, Cause, episodes
 from openslob.analyze.trace import Trace
+
+pytestmark = pytest.mark.any_python
 
 STRENGTHS = (0.0, 0.5, 1.0)
 
@@ -14,7 +17,7 @@ STRENGTHS = (0.0, 0.5, 1.0)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_the_cause_that_is_stated_is_there(fault: Fault):
     for seed, strength in enumerate(STRENGTHS):
-        for seconds in (3, 12):
+        for seconds in ((3, 12), (12, 3), (3, 12))[seed][: effort.number(1, 2)]:
             worst = max(episodes(course(fault, strength, seconds, seed)), key=lambda each: each.lost_ops)
             assert answers(worst.cause) & fault.right, (strength, seconds, worst)
             assert worst.candidates[0].share >= LEAST_STATED
@@ -24,7 +27,7 @@ def test_the_cause_that_is_stated_is_there(fault: Fault):
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 @pytest.mark.parametrize("kept", [(), ("waits.log",)], ids=["no samples", "stages of statements"])
 def test_without_samples_of_waits_causes_are_unknown_and_not_false(fault: Fault, kept: tuple[str, ...]):
-    for seed, strength in enumerate(STRENGTHS):
+    for seed, strength in [*enumerate(STRENGTHS)][:: effort.number(2, 1)]:
         sampled = course(fault, strength, 12, seed)
         series = {name: each for name, each in sampled.series.items() if not name.startswith("waits.") or name in kept}
         if kept:

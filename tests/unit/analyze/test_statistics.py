@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from factories.tables import table
 from openslob.analyze.statistics import Basis, effective_size, of_repeats, relative_half_width, t_quantile
 
+pytestmark = pytest.mark.any_python
+
 VALUES = st.lists(st.floats(1, 1e6), min_size=2, max_size=20)
 
 

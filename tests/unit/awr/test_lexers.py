@@ -172,7 +172,7 @@ def damage(page: str, chance: random.Random) -> str:
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.html")), ids=lambda path: path.stem)
 def test_the_quick_way_finds_the_tables_that_the_parser_finds_also_of_damaged_pages(path):
     page, chance = load(path).text, random.Random(path.stem)
-    for turn in range(effort.number(40, 400)):
+    for turn in range(effort.number(20, 400)):
         damaged = damage(page, chance) if turn else page
         quick, slow = (list(html.tables(damaged, lambda *_: True, is_quick)) for is_quick in (True, False))
         assert quick == slow

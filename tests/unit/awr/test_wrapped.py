@@ -206,7 +206,12 @@ def zipped():
         (b"<html><script id='fxtmodel' type='text/xml'>AAAA</script></html>", "an active report"),
         (b"<title>ASH Report - From 1</title><h1>\nASH Report For FIX/fix1\n</h1>", "an ASH report"),
         (b"\n          ADDM Report for Task 'TASK_1'\n", "an ADDM report"),
-        (b"<h1>WORKLOAD REPOSITORY SQL Report</h1>", "a single SQL statement"),
+        (b"<h1>WORKLOAD REPOSITORY SQL Report</h1>", "a single SQL statement, which is not read"),
+        (
+            b"\nWORKLOAD REPOSITORY RAC COMPARE PERIOD REPORT\n",
+            "x.txt: this is a compare-period report of a cluster (awrgdrpt.sql), which is not read; create one report"
+            " of each period (awrgrpt.sql), and compare these: slob awr --compare A B",
+        ),
         (b"# WORKLOAD REPOSITORY report for\n\nDB Name| DB Id\n---|---\nFIX| 1\n", "without readable figures"),
     ],
 )

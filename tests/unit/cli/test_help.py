@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 import pytest
@@ -40,6 +41,12 @@ def called(*words, **environment):
     return runner.invoke(cli.app, list(words), env={"COLUMNS": "80", "TERM": "dumb", **environment})
 
 
+@cache
+def help_of(name, option="--help"):
+    """The help of a command, which takes long to be laid out."""
+    return called(*COMMANDS[name], option).stdout
+
+
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch):
     monkeypatch.setattr(OUTPUT, "quiet", False)
@@ -52,14 +59,14 @@ def _as_before(monkeypatch):
 @table("option", ["--help", "--help-all"])
 @table("name", COMMANDS)
 def test_help_fits_80_columns_and_shows_no_types_of_python(name, option):
-    text = called(*COMMANDS[name], option).stdout
+    text = help_of(name, option)
     assert max(map(len, text.splitlines())) <= 80
     assert not re.search(r"(?<!P)<[a-z]+[\[>]", text)
 
 
 @table("name", COMMANDS)
 def test_the_help_of_a_command_is_one_screen_with_an_example(name):
-    lines = called(*COMMANDS[name], "--help").stdout.splitlines()
+    lines = help_of(name).splitlines()
     assert len(lines) <= 24, name
     if not getattr(command_of(name), "commands", None):
         assert any("slob" in line for line in lines[1:] if line.startswith(("EXAMPLE", "  slob")))
@@ -72,7 +79,7 @@ def options_in(text):
 
 @table("name", USUAL)
 def test_the_help_of_a_command_has_its_usual_options_alone_and_examples(name):
-    text = called(*COMMANDS[name], "--help").stdout
+    text = help_of(name)
     assert options_in(text) == list(USUAL[name].names)
     assert len(USUAL[name].names) <= 14
     for heading in (*USUAL[name].options, "EXAMPLE"):
@@ -104,7 +111,7 @@ def test_a_command_with_few_options_has_all_of_its_own_in_its_help(name):
         return
     common = {"quiet", "verbose", "color", "help", "help_all", "config", "profile"}
     own = [each for each in command.params if each.param_type_name == "option" and each.name not in common]
-    assert len(options_in(called(*COMMANDS[name], "--help").stdout)) == len(own) <= 14
+    assert len(options_in(help_of(name))) == len(own) <= 14
 
 
 @table("command", ["load", "check", "run", "sweep"])

@@ -407,6 +407,34 @@ def test_the_range_that_is_told_is_the_range_that_holds(name):
 
 
 @table(
+    ("others", "why"),
+    [
+        ({"update_work_unit": "4"}, "leave out UPDATE_WORK_UNIT"),
+        ({"access": "zipf:0.99"}, "leave out ACCESS"),
+        ({"do_hotspot": "true"}, "leave out ACCESS, DO_HOTSPOT"),
+        ({"hot_schema_frequency": "5"}, "HOT_SCHEMA_FREQUENCY"),
+        ({"loop": "client"}, "leave out BLOCK_PATH and LOOP"),
+        ({"block_path": "local"}, "leave out BLOCK_PATH"),
+    ],
+)
+def test_what_a_churn_of_rows_does_not_do_is_refused_in_one_line(others, why):
+    text = error_of(mode="churn", **others)
+    assert text.startswith("MODE=churn ")
+    assert why in text
+    assert "\n" not in text
+
+
+def test_each_operation_of_a_churn_replaces_a_row_unless_a_share_is_given():
+    load = resolved(mode="Churn").workload
+    assert (load.update_pct, load.rows_per_update) == (100, 2)
+    assert resolved(mode="churn", update_pct="30").workload.update_pct == 30
+    assert resolved(mode="redo").workload.update_pct == 0
+    mixed = resolved(mode="churn", classes="readers:sessions=2,update_pct=0;writers:sessions=3").workload
+    assert [part.workload.update_pct for part in mixed.parts] == [0, 100]
+    assert mixed.rings_a_table == 2
+
+
+@table(
     "others",
     [
         {"loop": "server"},

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from factories.tables import table
-from openslob.core.access import Access, AccessKind, KeyLaw
+from openslob.core.access import Access, AccessKind, KeyLaw, Ring
 from openslob.core.workload import LARGEST_BLOCKS, Workload
 
 EXPONENTS = st.integers(1, 2000).map(lambda thousandths: thousandths / 1000)
@@ -123,3 +123,21 @@ def test_selects_and_updates_draw_from_the_same_keys():
     workload = Workload(access="zipf:0.99", work_unit=3, update_work_unit=8)
     assert workload.key_law(1000) == KeyLaw(0.99, 993)
     assert Workload(work_unit=64).key_law(1000) == KeyLaw(0, 937)
+
+
+@given(st.integers(1, 40), st.integers(1, 2000))
+def test_the_rings_of_all_sessions_have_each_key_once_and_each_session_goes_round_its_own(sessions, scale):
+    if scale < sessions:
+        return
+    rings = [Ring.of_session(scale, place, sessions) for place in range(sessions)]
+    rounds = [[ring.key_of(number) for number in range(ring.keys)] for ring in rings]
+    assert sorted(key for each in rounds for key in each) == list(range(1, scale + 1))
+    assert [ring.key_of(ring.keys) for ring in rings] == [each[0] for each in rounds]
+    # The operation before all others, with which a session gets ready.
+    assert [ring.key_of(-1) for ring in rings] == [each[-1] for each in rounds]
+
+
+def test_rows_that_are_inserted_one_after_the_other_have_no_neighbouring_keys():
+    ring = Ring.of_session(65_536, 1, 4)
+    keys = [ring.key_of(number) for number in range(ring.keys)]
+    assert min(abs(key - before) for before, key in pairwise(keys)) > 1000

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -68,7 +69,17 @@ def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path: Path):
 
 
 def test_a_link_of_ones_own_is_followed(tmp_path: Path):
-    target, link = tmp_path / "target", tmp_path / "link"
+    follow_a_link(tmp_path)
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a /dev/shm to write to")
+def test_a_file_system_below_dev_is_as_good_as_any():
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        follow_a_link(Path(folder))
+
+
+def follow_a_link(folder: Path) -> None:
+    target, link = folder / "target", folder / "link"
     link.symlink_to(target)
     for text in ("first", "second"):
         write_atomically(link, text)
@@ -94,11 +105,16 @@ def test_a_pipe_is_written_to(tmp_path: Path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_an_open_file_is_written_to(tmp_path: Path):
+@pytest.mark.parametrize("is_linked", [False, True], ids=["by its number", "as /dev/stdout"])
+def test_an_open_file_is_written_to(tmp_path: Path, is_linked: bool):
     with (tmp_path / "out").open("w") as file:
         file.write("before ")
         file.flush()
-        write_atomically(Path(f"/proc/self/fd/{file.fileno()}"), "after")
+        place = Path(f"/proc/self/fd/{file.fileno()}")
+        if is_linked:
+            (tmp_path / "stdout").symlink_to(place)
+            place = tmp_path / "stdout"
+        write_atomically(place, "after")
         assert os.path.samestat(os.fstat(file.fileno()), (tmp_path / "out").stat())
     assert (tmp_path / "out").read_text() == "before after"
 

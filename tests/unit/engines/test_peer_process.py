@@ -1,5 +1,6 @@
 """Who is at the other end of a connection: by real sockets of this process, and by tables of the kernel's form."""
 
+import itertools
 import os
 import socket
 import sys
@@ -59,6 +60,14 @@ def _has_ipv6():
     except OSError:
         return False
     return True
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_connection_that_a_reading_of_the_kernel_s_table_misses_is_found_by_the_next(monkeypatch, missing):
+    read, readings = psutil.Process.net_connections, itertools.count()
+    monkeypatch.setattr("psutil.Process.net_connections", lambda *of: [] if next(readings) < missing else read(*of))
+    with connected(socket.AF_INET, ("127.0.0.1", 0)) as client:
+        assert find_holder(client.fileno(), (os.getpid(),)) == os.getpid()
 
 
 def test_another_process_is_not_taken_for_it():

@@ -7,6 +7,7 @@ from openslob.core.access import KeyLaw
 from openslob.core.workload import Workload
 from openslob.engines.mysql import slice_procedure as mysql
 from openslob.engines.mysql.names import MysqlNames
+from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.oracle import names as oracle
 from openslob.engines.postgresql import slice_procedure as postgresql
 from openslob.engines.postgresql.names import PostgresNames
@@ -44,9 +45,23 @@ def test_a_loop_is_given_the_constants_of_its_law():
     assert (given["zipf_width"], given["zipf_power"]) == (law.width, law.power)
 
 
+def test_with_a_churn_each_session_is_given_a_ring_of_keys_and_replaces_rows_instead_of_updating_them():
+    load = Workload(schemas=2, sessions=5, scale="1000", mode="churn")
+    given = [loop_parameters(each) for each in session_plans(load, 8192, "t")]
+    assert [(each["ring_key"], each["ring_keys"]) for each in given] == [
+        (1, 333), (1, 333), (334, 333), (334, 333), (667, 334)
+    ]  # fmt: skip
+    assert {each["written_columns"] for each in given} == {19}
+    for text in _texts(load):
+        assert "UPDATE slob" not in text.replace('"', "").replace("`", "")
+        assert (text.count("DELETE FROM "), text.count("INSERT INTO ")) == (2, 2)
+    for text in _texts(Workload(schemas=2)):
+        assert "INSERT INTO " not in text
+
+
 def _texts(workload):
     yield postgresql.compose_slice(PostgresNames(), 1, workload).as_string()
-    yield mysql.compose_slice(MysqlNames(), 1, workload, 128)
+    yield mysql.compose_slice(MysqlNames(), 1, workload, layout_of(8192))
 
 
 def test_each_class_has_procedures_of_its_own_on_the_schemas_that_its_sessions_visit():

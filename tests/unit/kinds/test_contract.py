@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from openslob.core.errors import SlobError
 from openslob.kinds.contract import Wanted, kind_of
 from openslob.kinds.verification import verify
 from openslob.record import finding, kinds
-from openslob.record.kinds import AnyKind
+from openslob.record.kinds import AnyKind, KindOfDocument
 from openslob.report.terminal import render_answer, render_text
 
 EVERY = kinds.every()
@@ -57,6 +58,21 @@ def test_what_a_kind_is_called_tells_it_from_others(kind: AnyKind):
     assert kind.labels.rank not in [each.rank for each in labels]
     assert kind.labels.maker.startswith("slob ")
     assert set(kind.files).isdisjoint(name for each in EVERY if each is not kind for name in each.files)
+
+
+@pytest.mark.parametrize("kind", [each for each in EVERY if isinstance(each, KindOfDocument)], ids=str)
+def test_a_kind_s_first_file_is_the_document_of_its_folder(kind: KindOfDocument[Any]):
+    assert kind.files[0] == kind.folder.file_name
+
+
+def test_a_list_imports_models_of_no_kind_that_has_no_record(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from openslob.record import finding\n"
+        "found = finding.every(Path(sys.argv[1]))\n"
+        "print([name for name in sys.modules if name.startswith('openslob.kinds.') and name.endswith('.record')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize(("name", "written"), WRITTEN.items())

@@ -13,7 +13,8 @@ from factories.tables import table
 from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.method import OpKind
 from openslob.core.rate_schedule import Stage
-from openslob.metrics import CHANGING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, OF_ROW_BYTES, PACED, PRICED, summary
+from openslob.core.units import MIB
+from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
 from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
@@ -68,11 +69,17 @@ EXPECTED = {
     "connect_p50_us": 799,  # the middle of the bucket
     "connect_p99_us": 799,
     "conflicts_total": 0,
+    "rows_inserted_per_s": 800,
+    "rows_deleted_per_s": 800,
+    "table_growth_mb_per_s": 2,
+    "index_growth_mb_per_s": 0.1,
+    "dead_rows_growth_per_s": 10,
+    "purge_lag_growth_per_s": 20,
+    "vacuums_total": 3,
+    "write_amplification": 4,
+    "dev_write_amplification": 360 / 88.59375,
     "transactions_per_s": 210,
     "client_cpu_per_s": 0.1,
-    "read_amplification": 4,
-    "write_amplification": 5,
-    "space_amplification": 1,
     "package_power_w": 100,
     "joules_per_million_reads": 6250,
     "joules_per_million_commits": 500_000,
@@ -84,8 +91,13 @@ EXPECTED = {
 PRICED_LOAD = measurements.workload(price="657 EUR/month")
 CONNECTS = measurements.histogram(300, 800.0)
 STAGES = [Stage(at, at + 20, 2000, 2000, 2000, 1.0, 2.0, after) for at, after in ((0, None), (20, 4.0), (40, 2.0))]
+# Half of the rows that the updates change are deleted instead, and half inserted: 88.59375 MB of them.
+CHURN = {"rows_updated": 0, "rows_deleted": 6000, "rows_inserted": 6000, "bytes_inserted": 11_612_160}
+LEFT = {"table_bytes": 120 * MIB, "index_bytes": 6 * MIB, "dead_rows": 600, "purge_lag": 1200, "vacuums": 3}
 EVERYTHING = {
     "workload": PRICED_LOAD,
+    "sessions": [measurements.session(number, **CHURN) for number in range(measurements.SESSIONS)],
+    "engine": measurements.engine(**LEFT),
     "schedule": measurements.schedule(),
     "connects": CONNECTS,
     "stages": STAGES,
@@ -93,7 +105,8 @@ EVERYTHING = {
 TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total", "scans_total", "conflicts_total"}
 TOTALS |= {"start_skew_ms"}
 NOT_RATES = TOTALS | PACED | CONNECTING | CHANGING | {"engine_read_latency_us", "driver_cpu_pct_of_db"}
-NOT_RATES |= {"log_sync_latency_us", "log_wait_pct"} | OF_ROW_BYTES
+NOT_RATES |= {"log_sync_latency_us", "log_wait_pct", "vacuums_total", "write_amplification", "dev_write_amplification"}
+APART = PACED | CONNECTING | CHANGING | CHURNING
 HOST_FIGURES = {
     name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver", "foreground", "background"))
 } | {
@@ -147,8 +160,8 @@ def test_a_load_that_did_not_recover_from_each_change_has_no_longest_time():
 
 def test_host_counters_over_another_window_take_away_the_hosts_rates_only():
     figures = summary(measurements.measurement(workload=PRICED_LOAD, host=measurements.host(seconds=66.0)))
-    missing = {name for name, figure in figures.items() if figure.value is None} - PACED - CONNECTING - CHANGING
-    assert missing == HOST_FIGURES - {"driver_cpu_pct_of_db"}
+    missing = {name for name, figure in figures.items() if figure.value is None} - APART
+    assert missing == HOST_FIGURES - APART - {"driver_cpu_pct_of_db"}
 
 
 def test_a_reason_given_by_the_engine_goes_into_every_figure_that_rests_on_it():
@@ -305,8 +318,9 @@ LOST = [
 @pytest.mark.parametrize(("part", "field"), LOST)
 def test_what_figures_declare_as_inputs_is_what_they_need(part, field):
     """Pre-flight asks the declared inputs, the summary reads the numbers: both must give the same reason."""
-    lost = replace(getattr(measurements, part)(), **{field: None}, unknown={field: f"no {field}"})
-    measurement = measurements.measurement(**EVERYTHING, **{part: lost}, waits={})
+    whole = EVERYTHING.get(part) or getattr(measurements, part)()
+    lost = replace(whole, **{field: None}, unknown={field: f"no {field}"})
+    measurement = measurements.measurement(**{**EVERYTHING, part: lost}, waits={})
     figures = summary(measurement)
     assert {name: metric.why_unknown(measurement) for name, metric in METRICS.items() if name not in OBSERVED} == {
         name: figure.why or "" for name, figure in figures.items()
@@ -331,7 +345,7 @@ def test_figures_of_a_given_rate_are_those_that_need_a_schedule():
     "name", [name for name, metric in METRICS.items() if metric.computation.only_from(EngineCounter)]
 )
 def test_a_figure_of_the_engine_s_counters_is_the_same_of_parts_that_make_up_the_whole(name):
-    measurement = measurements.measurement()
+    measurement = measurements.measurement(**EVERYTHING)
     amounts = {field: value for field, value in measurement.engine.amounts().items() if value is not None}
     computation = METRICS[name].computation
     assert computation.of_amounts(amounts, measurements.SECONDS) == pytest.approx(EXPECTED[name])
@@ -427,11 +441,9 @@ def test_figures_of_a_load_that_is_not_ours_are_those_that_need_no_operation():
     # 1,000 sessions were seen at work in 200 samples.
     assert known == {name: pytest.approx({**EXPECTED, "db_time_per_s": 5.0}[name]) for name in known}
     missing = {name: figure.why for name, figure in figures.items() if figure.value is None}
-    assert set(missing) == OF_OWN_LOAD | PRICED
+    assert set(missing) == OF_OWN_LOAD | PRICED | CHURNING
     assert summary(measurements.observed(host=measurements.host()))["client_cpu_per_s"].why == NO_COMMAND
-    assert {why for name, why in missing.items() if name not in PACED | CONNECTING | CHANGING | PRICED} == {
-        NOT_OUR_LOAD
-    }
+    assert {why for name, why in missing.items() if name not in APART | PRICED} == {NOT_OUR_LOAD}
 
 
 def test_a_record_has_the_response_times_of_a_run_at_a_given_rate():

@@ -105,6 +105,7 @@ print("caught:", [outcome.caught for outcome in outcomes])
 """
 
 
+@pytest.mark.nightly
 def test_what_is_put_in_the_place_of_a_function_is_what_the_tests_run(tmp_path: Path):
     path = {**os.environ, "PYTHONPATH": str(ROOT / "tools")}
     tried = subprocess.run(

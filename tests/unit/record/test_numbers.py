@@ -39,6 +39,15 @@ def test_a_number_stays_with_its_record_and_is_never_given_again(tmp_path):
             finding.one(gone, tmp_path)
 
 
+def test_numbers_that_are_known_are_read_once_for_all_records(tmp_path, monkeypatch):
+    for second in range(3):
+        save(tmp_path, second=second)
+    given, read, reads = number_all(tmp_path), numbers.read_json, []
+    monkeypatch.setattr(numbers, "read_json", lambda *what: reads.append(what) or read(*what))
+    assert number_all(tmp_path) == given
+    assert len(reads) == 1
+
+
 def test_a_number_that_is_not_given_is_not_the_beginning_of_an_id(tmp_path):
     path = save(tmp_path)
     for word in ("2", "20", "202"):

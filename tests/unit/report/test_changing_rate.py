@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from factories.records import Made, histogram, physical
+from collections.abc import Sequence
+from dataclasses import replace
+
+from factories.records import histogram, physical
 from factories.tables import table
-from openslob.analyze.compare import better_of, compare, is_figure, unit_of
+from openslob.analyze.compare import Comparison, better_of, compare, is_figure, unit_of
 from openslob.analyze.curves.points import Run
 from openslob.export.tidy import stage_rows
 from openslob.metrics import Better
 from openslob.record.model import RunRecord, StageRow
 from openslob.report.charts.picture import png
 from openslob.report.charts.run import changing_rate
-from openslob.report.comparison import figure_label
+from openslob.report.compare_screen import comparison_screen
+from openslob.report.comparison import comparison_document, figure_label
 from openslob.report.run_series import RunSeries
-from openslob.report.terminal import render_screen
+from openslob.report.several_runs import set_document
+from openslob.report.terminal import render_screen, render_text
 from openslob.report.text import render, run_document
 
 BEHIND = "it did not recover: at the end half of the operations were 5.1 s late"
@@ -25,15 +30,15 @@ RAW = RunSeries(
 )
 
 
-def changing(recovery_s: float | None = 3.0, **made: float) -> RunRecord:
-    record = physical(Made(**made))
-    rows = ((0.0, 5.0, 100.0, None, ""), (5.0, 10.0, 5000.0, None, BEHIND), (10.0, 15.0, 100.0, recovery_s, ""))
+def changing(recovery_s: float | None = 3.0, why: str = "") -> RunRecord:
+    record = physical()
+    rows = ((0.0, 5.0, 100.0, None, ""), (5.0, 10.0, 5000.0, None, BEHIND), (10.0, 15.0, 100.0, recovery_s, why))
     stages = tuple(
         StageRow(
             begin_s=begin_s, end_s=end_s, first_per_s=rate, last_per_s=rate, ops_per_s=rate / 2,
-            response_p50_us=2000.0, response_p99_us=9000.0, recovery_s=after, why=why,
+            response_p50_us=2000.0, response_p99_us=9000.0, recovery_s=after, why=unrecovered,
         )
-        for begin_s, end_s, rate, after, why in rows
+        for begin_s, end_s, rate, after, unrecovered in rows
     )  # fmt: skip
     schedule = "0s:100,5s:5000,10s:100"
     return record.model_copy(update={"spec": {**record.spec, "rate_schedule": schedule}, "stages": stages})
@@ -86,6 +91,75 @@ def test_stages_are_compared_by_their_numbers() -> None:
     shorter = changing().model_copy(update={"stages": changing().stages[:1]})
     (pair,) = compare([Run.of(changing(3.0))], [Run.of(shorter)], "before", "after").pairs
     assert (pair.differences["stage-3/ops_per_s"].a.mean, pair.differences["stage-3/ops_per_s"].b.mean) == (50, None)
+
+
+def sides(*recovery_s: Sequence[float | None]) -> Comparison:
+    """Each side's runs recover from the last change in so many seconds, or not at all."""
+    found = []
+    for side, times in enumerate(recovery_s):
+        records = [changing(each, why="" if each is not None else BEHIND) for each in times]
+        found.append(
+            [
+                Run.of(record.model_copy(update={"id": f"20260301-12{side:02}{number:02}-x"}))
+                for number, record in enumerate(records)
+            ]
+        )
+    return compare(found[0], found[1], "before", "after")
+
+
+def lines_of(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines() if line.lstrip().startswith("from ")]
+
+
+def screen_of(comparison: Comparison) -> str:
+    return render_screen(replace(comparison_document(comparison), screen=comparison_screen(comparison)), 100)
+
+
+def test_a_comparison_has_a_row_for_each_stage_with_both_sides() -> None:
+    shown = screen_of(sides([3.0], [6.0]))
+    assert lines_of(shown) == [
+        ["from", "0", "s:", "100/s", "9", "ms", "9", "ms", "+0.0", "%", "–", "–"],
+        ["from", "5", "s:", "5,000/s", "9", "ms", "9", "ms", "+0.0", "%", "–", "–"],
+        ["from", "10", "s:", "100/s", "9", "ms", "9", "ms", "+0.0", "%", "3", "s", "6", "s", "+100.0", "%"],
+    ]
+    assert f"after, from 5 s: 5,000/s: {BEHIND}" in " ".join(shown.split())
+    assert "stage-3" not in shown
+
+
+def test_the_whole_comparison_has_a_table_for_each_figure_of_stages() -> None:
+    text = render_text(comparison_document(sides([3.0], [6.0])))
+    headings = [line.partition(", by stage")[0].strip() for line in text.splitlines() if ", by stage" in line]
+    assert headings == ["Operations", "Response p50", "Response p99", "Recovery"]
+    assert [row[4:8] for row in lines_of(text)][-1] == ["3", "s", "6", "s"]
+    assert "stage-" not in text
+    assert f"B, from 5 s: 5,000/s: {BEHIND}" in " ".join(text.split())
+
+
+def test_the_page_of_two_sides_has_the_stages() -> None:
+    a, b = ([Run.of(changing(each))] for each in (3.0, 6.0))
+    document = set_document("both", [*a, *b], (), compare(a, b))
+    (section,) = [block for block in document.blocks if getattr(block, "title", "") == "The stages of both sides"]
+    assert len(section.parts) == 6
+
+
+def test_a_time_to_recover_of_repeats_is_unknown_if_one_did_not_recover() -> None:
+    """The mean of the others would be too short."""
+    (pair,) = sides([3.0, 4.0, None], [3.0, 4.0, 5.0]).pairs
+    found = pair.differences["stage-3/recovery_s"]
+    assert (found.a.mean, found.b.mean) == (None, 4.0)
+    assert pair.stages[2].why_unrecovered == (f"in 1 of 3 runs {BEHIND}", "")
+    assert pair.stages[0].why_unrecovered == ("", "")
+
+
+def test_stages_of_other_times_or_rates_are_matched_by_number() -> None:
+    other = changing(6.0)
+    spec = {**other.spec, "rate_schedule": "0s:100,6s:5000-7000,10s:100,12s:50"}
+    (pair,) = compare([Run.of(changing(3.0))], [Run.of(other.model_copy(update={"spec": spec}))]).pairs
+    assert [stage.label for stage in pair.stages] == [
+        "from 0 s: 100/s", "stage 2", "from 10 s: 100/s", "from 12 s: 50/s",
+    ]  # fmt: skip
+    (pair,) = compare([Run.of(changing(3.0))], [Run.of(physical())]).pairs
+    assert (pair.stages, pair.of_stages) == ((), frozenset())
 
 
 def test_a_figure_of_a_stage_has_a_unit_a_direction_and_a_label() -> None:

@@ -46,6 +46,8 @@ from openslob.report.html.page import Page, page_of, render_page
 from openslob.report.several_runs import runs_document, set_document
 from openslob.report.terminal import render_answer, render_blocks, render_screen, render_text
 
+pytestmark = pytest.mark.any_python
+
 PLACE = GOLDEN / "documents"
 DIGESTS = (
     "run-remote", "lab-noisy", "v4/measured",

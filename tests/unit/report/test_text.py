@@ -31,7 +31,7 @@ from factories.tables import table
 from openslob.cli import app
 from openslob.core.units import Price
 from openslob.kinds.listing import overview
-from openslob.metrics import METRICS, OBSERVED, OF_ROW_BYTES, add_costs
+from openslob.metrics import METRICS, OBSERVED, add_costs
 from openslob.record import finding
 from openslob.record.model import Figure, Holds, RunRecord, Verdict, WaitRow
 from openslob.record.store import RunFolder
@@ -119,12 +119,11 @@ def test_failing_verdicts_come_first_and_in_capitals() -> None:
 
 def test_every_missing_figure_has_its_reason_below() -> None:
     record = physical()
-    asked = {"rate_schedule": "0s:100,9s:5", "connect_every": 9, "price": "9 EUR/hour"}
+    asked = {"rate_schedule": "0s:100,9s:5", "connect_every": 9, "price": "9 EUR/hour", "mode": "churn"}
     record = record.model_copy(update={"spec": {**record.spec, **asked}})
     summary = {name: Figure(value=None, unit=METRICS[name].unit, why=f"because {name}") for name in METRICS}
     text = " ".join(render(record.model_copy(update={"summary": summary})).split())
-    # Of figures that only some engines have, the others need no reason.
-    for name in set(METRICS) - OBSERVED - OF_ROW_BYTES:
+    for name in set(METRICS) - OBSERVED:
         assert f"because {name}: " in text
 
 

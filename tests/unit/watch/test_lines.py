@@ -99,6 +99,22 @@ def test_one_line_of_main_figures():
     assert len(above) == len(below) == len(main) == 80
 
 
+def test_the_cpu_of_the_sessions_is_shown_where_that_of_the_server_can_not_be_known():
+    """As in a pluggable database; the headings come again when it turns out."""
+    why = "a pluggable database does not count what background processes do"
+    sessions = {"foreground_cpu_per_s": Figure(value=0.75, unit="s/s")}
+    unknown = {**sessions, "db_cpu_per_s": Figure(value=None, unit="s/s", why=why)}
+    watched = Lines(Selection(), 0, 80, 24)
+    first, then, again = (
+        watched.of(replace(SECOND, figures={**FIGURES, **figures})) for figures in (sessions, unknown, unknown)
+    )
+    assert words(first[0]).split()[-3:] == ["server", "host", "device"]
+    assert words(then[0]).split()[-3:] == ["sess.", "host", "device"]
+    assert then[2] == f"– db cpu: {why}"
+    used = [words(found[at]).split()[-3] for found, at in ((first, 3), (then, 3), (again, 0))]
+    assert used == ["1.25", "0.75", "0.75"]
+
+
 def test_waits_say_whether_they_were_timed_or_sampled():
     assert [words(line) for line in lines() if line.startswith("  wait")] == [
         "wait 2.25 sessions – – sampled LWLock:WALWrite",

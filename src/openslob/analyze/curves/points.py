@@ -132,7 +132,9 @@ CLASS_COUNT = ".sessions"
 CLASS_RATE = "ops"
 # In the place of a class: a stage of a rate that changes, by its number; with it the names of its figures.
 STAGE = "stage-"
-_OF_STAGE: Mapping[str, Collection[str]] = {"ops": ("per_s",), "response": ("p50_us", "p99_us"), "recovery": ("s",)}
+_RECOVERY = "recovery"
+_OF_STAGE: Mapping[str, Collection[str]] = {"ops": ("per_s",), "response": ("p50_us", "p99_us"), _RECOVERY: ("s",)}
+STAGE_FIGURES = tuple(f"{kind}_{name}" for kind, names in _OF_STAGE.items() for name in names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,13 +375,23 @@ def _class_kinds(runs: Sequence[Run]) -> dict[str, Collection[str]]:
 def _class_figure(runs: Sequence[Run], of: str, name: str) -> Estimate:
     of_class, kind = split_kind(of)
     if of_class.startswith(STAGE) and any(run.record.stages for run in runs):
-        number = int(of_class.removeprefix(STAGE))
-        stages = [dict(enumerate(run.record.stages, start=1)).get(number) for run in runs]
-        return _of_runs(runs, [getattr(stage, f"{kind}_{name}") if stage else None for stage in stages])
+        return _stage_figure(runs, int(of_class.removeprefix(STAGE)), kind, name)
     if kind != CLASS_RATE:
         return _latency(runs, of, name)
     rows = [class_of(run.record, of_class) for run in runs]
     return _of_runs(runs, [None if row is None else row.ops_per_s for row in rows])
+
+
+def _stage_figure(runs: Sequence[Run], number: int, kind: str, name: str) -> Estimate:
+    """Return a figure of a stage. A time to recover is of all runs: those that did not recover would make it longer."""
+    stages = [dict(enumerate(run.record.stages, start=1)).get(number) for run in runs]
+    values = [getattr(stage, f"{kind}_{name}") if stage else None for stage in stages]
+    reasons = [stage.why for stage in stages if stage and stage.why] if kind == _RECOVERY else []
+    if reasons:
+        which = "" if len(reasons) == len(runs) else f"in {len(reasons)} of {len(runs)} runs "
+        return Estimate(None, why=f"{which}{reasons[0]}")
+    # Before the first stage, and before a ramp, there is no change to recover from.
+    return _of_runs(runs, values) if any(value is not None for value in values) else Estimate(None)
 
 
 def _reason(record: RunRecord) -> str:

@@ -37,6 +37,7 @@ from openslob.analyze.curves.usl import NoFit, Scaling, fit
 from openslob.core.errors import UsageError
 from openslob.core.units import format_bytes
 from openslob.core.workload import CLASSES
+from openslob.metrics import Timed
 from openslob.record.varied import is_setting
 
 # From this share of block visits on, a set of runs is about physical reads and not about the cache.
@@ -206,6 +207,11 @@ class PointSet:
     def points(self) -> tuple[Point, ...]:
         """Every point, series by series."""
         return tuple(point for series in self.series for point in series.points)
+
+    @property
+    def timed(self) -> Timed:
+        """What latencies of operations are the time of, in all points."""
+        return Timed.together(point.parameters for point in self.points)
 
 
 def point_set(runs: Sequence[Run], axes: Axes | None = None) -> PointSet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from openslob.analyze.verdicts.bottleneck import limit_found, time_is_accounted
+from openslob.analyze.verdicts.churn import cleanup_keeps_up
 from openslob.analyze.verdicts.course import no_stalls, planned_time, sessions_busy
 from openslob.analyze.verdicts.environment import (
     alone_on_server,
@@ -59,6 +60,7 @@ VERDICTS: tuple[Callable[[Measurement], Verdict | None], ...] = (
     mode,
     hits_as_expected,
     data_in_place,
+    cleanup_keeps_up,
     cache_size_kept,
     not_throttled,
     log_switches,

@@ -19,6 +19,7 @@ from openslob.analyze.limits import (
     THINK_TIME,
     UNDECIDED,
     UNKNOWN_QUOTA,
+    UNKNOWN_USER,
     UNKNOWN_WAIT,
 )
 from openslob.analyze.other_sessions import BESIDE, has_worked
@@ -38,6 +39,7 @@ from openslob.metrics.quantity import (
     engine_host_cpu_s,
     host,
     host_cpu_left_pct,
+    part_of_cpu_s,
     server_cpu_s,
     total,
     window_fault,
@@ -82,23 +84,25 @@ def limit_found(measurement: Measurement) -> Verdict:
 
     That others use the CPU, or that it is busy, limits nothing by itself: niced programs have what is left, and give
     way. The server's threads must have waited for it, which the kernel counts. A session that waits for a CPU after its
-    read is seen in data I/O still: that time is not storage's.
+    read is seen in data I/O still: that time is not storage's. Where the CPU of the whole server can't be known, as in
+    a pluggable database, that of its sessions is the least that it used.
 
     Shares are of DB time, so they prove nothing when sessions were idle (`sessions_busy`). Sessions that waited for
     data while the device had hardly any requests did not wait for storage.
     """
     name, shares = "limit_found", db_time_shares(measurement)
     queued, inside = _cpu_wait_pct(measurement), _in_server_pct(measurement)
-    cpu, server = _cpu_pct(measurement), _server_cpu_pct(measurement)
+    cpu, server, sessions = _cpu_pct(measurement), _server_cpu_pct(measurement), _sessions_cpu_pct(measurement)
     busy, queue = _device_busy_pct(measurement), _device_queue(measurement)
     given = is_reached(measurement) and _have_all_rates(measurement)
-    limit = GIVEN_RATE if given else _limit(measurement, cpu, server, shares)
+    limit = GIVEN_RATE if given else _limit(measurement, cpu, server if sessions.value is None else sessions, shares)
     disturbed = limit != GIVEN_RATE and bool(has_worked(measurement.others))
     doubt = _doubt(measurement, limit, shares, queue)
     figures: dict[str, Shown] = {
         "limit": None if doubt or disturbed or limit in UNDECIDED else limit,
         "cpu_pct": cpu.value,
         "server_cpu_pct": server.value,
+        **_known(foreground_cpu_pct=sessions.value),
         "data_io_pct": shares[WaitClass.DATA_IO].value,
         "log_pct": shares[WaitClass.LOG].value,
         "lock_pct": shares[WaitClass.LOCK].value,
@@ -112,7 +116,8 @@ def limit_found(measurement: Measurement) -> Verdict:
     held_back = f"; {said}" if (said := quota_says(measurement)) else ""
     waited += f", for a CPU {_pct(queued)}" if queued.value is not None else ""
     waited += "" if inside is None else f"; the server had a statement for {inside:.0f} % of the operations' time"
-    used = f"CPU {_pct(cpu)} (by the server {_pct(server)}{held_back}), and of DB time: {waited}"
+    own = f"server {_pct(server)}" if sessions.value is None else f"server's sessions {_pct(sessions)}"
+    used = f"CPU {_pct(cpu)} (by the {own}{held_back}), and of DB time: {waited}"
     if disturbed:
         return unknown(name, f"Can't be determined: {BESIDE}, and what limited the test may be their load.", **figures)
     if limit in UNDECIDED:
@@ -286,10 +291,15 @@ def _limit_by_cpu(
 
 
 def _whose_cpu(measurement: Measurement, cpu: Quantity, server: Quantity) -> str:
-    """Return who used most of the busy CPU: the server, a driver beside it that sent the operations, or others."""
+    """Return who used most of the busy CPU: the server, a driver beside it that sent the operations, or others.
+
+    ``server`` may be what its sessions used alone: of the rest nobody knows whose it was.
+    """
     of_busy = server.times(100).per(cpu, "no CPU was busy").value
     if of_busy is None or of_busy > MAIN_SHARE_PCT:
         return CPU
+    if _server_cpu_pct(measurement).value is None:
+        return UNKNOWN_USER
     if measurement.workload.loop is not Loop.CLIENT or measurement.elsewhere:
         return OTHERS_CPU
     both = server.plus(_of_capacity(measurement, "driver_cpu_s")).times(100).per(cpu, "no CPU was busy").value
@@ -317,6 +327,14 @@ def _server_cpu_pct(measurement: Measurement) -> Quantity:
     if by_host.value is not None or own.value is None:
         return by_host
     return own.times(1e-4).per(engine_host_cpu_s(measurement), "the engine counted no CPU time of the host")
+
+
+def _sessions_cpu_pct(measurement: Measurement) -> Quantity:
+    """Return what the server's sessions used of its host's CPU, in %, where that of the whole server is not known."""
+    if _server_cpu_pct(measurement).value is not None:
+        return Quantity.missing("the CPU of the whole server is known")
+    used = part_of_cpu_s(measurement, "foreground_cpu_s")
+    return used.times(100).per(engine_host_cpu_s(measurement), "the engine counted no CPU time of the host")
 
 
 def _of_capacity(measurement: Measurement, seconds: str) -> Quantity:

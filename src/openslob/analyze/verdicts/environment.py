@@ -24,7 +24,7 @@ from openslob.analyze.verdict_registry import (
 )
 from openslob.analyze.verdicts.course import MAX_IDLE_PCT
 from openslob.core.histogram import PERCENTILES, Histogram
-from openslob.core.measurement import SIZE, DriverUse, Measurement, Observed, OtherSessions
+from openslob.core.measurement import DriverUse, Measurement, Observed, OtherSessions
 from openslob.core.method import BLOCK_TOLERANCE, OpKind
 from openslob.core.units import is_above, is_below
 from openslob.core.workload import Loop
@@ -285,7 +285,7 @@ def data_in_place(measurement: Measurement) -> Verdict:
 
     How many rows its operations find is exact: each key is there once. Apart from that, the verdict fails if the next
     run would be refused because of the data (`Manifest.fault`), and also if copies of the tables grew that no load
-    knows: those of single sessions.
+    knows: those of single sessions. With MODE=churn rows do not stay, and how much room they take is what is measured.
     """
     grown = _growth_pct(measurement)
     updated, in_place = engine(measurement, "rows_updated"), engine(measurement, "rows_updated_in_place")
@@ -302,20 +302,27 @@ def data_in_place(measurement: Measurement) -> Verdict:
             f"The operations found {count(found)} rows where {count(wanted)} should be: the keys are not as loaded."
         )
         return fails("data_in_place", f"{missing} Run `slob drop` and `slob load` before the next run.", **figures)
+    if measurement.workload.churns and not measurement.data_fault:
+        return holds("data_in_place", f"Each of {count(found)} rows was where it should be.", **figures)
     if measurement.data_fault:
         fault = f"{measurement.data_fault[0].upper()}{measurement.data_fault[1:]}"
         why = f"{fault}. Run `slob load` again before the next run."
         return fails("data_in_place", why, **figures)
-    if grown.value is not None and grown.value > 100 * BLOCK_TOLERANCE:
-        return fails("data_in_place", f"The test tables grew by {grown.value:.1f} % during the run.", **figures)
-    if stayed.value is not None and stayed.value < MIN_IN_PLACE_PCT:
-        return fails(
-            "data_in_place", f"Only {stayed.value:.1f} % of the updated rows stayed in their block.", **figures
-        )
+    if why := _say_moved(grown, stayed):
+        return fails("data_in_place", why, **figures)
     if grown.value is None or stayed.value is None:
         return unknown_because("data_in_place", grown, stayed, **figures)
     moved = f"{stayed.value:.2f} % of the updated rows stayed in their block" if updated.value else "no row was updated"
     return holds("data_in_place", f"The test tables grew by {grown.value:.2f} %, and {moved}.", **figures)
+
+
+def _say_moved(grown: Quantity, stayed: Quantity) -> str:
+    """Return why rows are no longer where they were; empty if that is not known."""
+    if grown.value is not None and grown.value > 100 * BLOCK_TOLERANCE:
+        return f"The test tables grew by {grown.value:.1f} % during the run."
+    if stayed.value is not None and stayed.value < MIN_IN_PLACE_PCT:
+        return f"Only {stayed.value:.1f} % of the updated rows stayed in their block."
+    return ""
 
 
 def _rows_wanted(measurement: Measurement) -> float:
@@ -368,8 +375,6 @@ def _counts(ran: dict[OpKind, Histogram]) -> dict[str, float]:
 
 
 def _growth_pct(measurement: Measurement) -> Quantity:
-    if why := measurement.engine.unknown.get(SIZE):
-        return Quantity.missing(why)
     before, after = measurement.blocks_before, measurement.blocks_after
     if before is None or after is None:
         return Quantity.missing("the tables' sizes were not measured")

@@ -161,6 +161,12 @@ def _scan(measurement: Measurement) -> ModeEvidence:
     return ModeEvidence(0 < ops == scans, why, {"scans": scans, "ops": ops})
 
 
+def _churn(measurement: Measurement) -> ModeEvidence:
+    inserted, deleted, churned = (total(measurement, name) for name in ("rows_inserted", "rows_deleted", "updates"))
+    why = f"{count(churned)} operations deleted {count_noun(deleted, 'row')} and inserted {count_noun(inserted, 'row')}"
+    return ModeEvidence(0 < churned == inserted == deleted, why, {"rows_inserted": inserted, "rows_deleted": deleted})
+
+
 def _hit_pct(measurement: Measurement) -> Quantity:
     reads = engine(measurement, "read_bytes").times(-1 / measurement.block_size)
     logical = engine(measurement, "logical_reads")
@@ -194,4 +200,5 @@ EVIDENCE: Mapping[Mode, Callable[[Measurement], ModeEvidence]] = {
     Mode.LIO: _lio,
     Mode.REDO: _redo,
     Mode.SCAN: _scan,
+    Mode.CHURN: _churn,
 }

@@ -5,7 +5,7 @@ The stop signal is a named lock that is held when the sessions must stop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,18 @@ from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.mysql.connection import PACKAGE, Connection, Row, query, statement
 from openslob.engines.mysql.errors import explain_error, report_as
 from openslob.engines.mysql.names import MysqlNames
-from openslob.engines.mysql.page_layout import layout_of
+from openslob.engines.mysql.page_layout import PageLayout, layout_of
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.slice_io import (
     KINDS,
     begin_together,
+    count_statement,
     explained_kinds,
     key_statement,
     loop_parameters,
     plan_refused,
     slice_result,
+    update_key_statement,
     written_columns,
 )
 from openslob.engines.sql import read_statements
@@ -45,6 +47,10 @@ _RESUME = ("restore", "again", "keep", "done", "latencies")
 _KIND_STEPS = 4
 # In place of a kind: not an operation, but how late the session woke up for one.
 _WAKE_UP = 3
+# How a plan finds a range of keys, or one key.
+_RANGE, _ONE_ROW = ("range",), ("const", "ref", "range")
+# So many places for pages has each session that inserts rows, behind those of a load.
+_PLACES = 10**12
 _INDEX_CONDITION = "Using index condition"
 # Marks of plans that fetch rows in the order of their location instead of the order of the index.
 _REORDERED = ("MRR", "Rowid-ordered", "Key-ordered", "filesort")
@@ -69,7 +75,7 @@ def compose_slice(
     names: MysqlNames,
     schema: int,
     workload: Workload,
-    value_bytes: int,
+    layout: PageLayout,
     resumable: bool = False,
     part: int = 0,
     crowd: int | None = None,
@@ -85,26 +91,61 @@ def compose_slice(
         "slice",
         "procedure",
         procedure=names.procedure(schema, part),
-        **{kind.value: _in_loop(kind, names, schema, workload, value_bytes) for kind in KINDS},
-        **{f"{kind.value}_hot": _in_loop(kind, names, 1, workload, value_bytes) for kind in KINDS},
+        **{kind.value: _in_loop(kind, names, schema, workload, layout) for kind in KINDS},
+        **{f"{kind.value}_hot": _in_loop(kind, names, 1, workload, layout) for kind in KINDS},
         select_key=statement("slice", key_statement(workload), rows="work_unit"),
-        update_key=statement("slice", key_statement(workload), rows="update_work_unit"),
+        update_key=statement("slice", update_key_statement(workload), rows="update_work_unit"),
+        count_update=statement("slice", count_statement(workload), rows_per_page=layout.rows_per_page),
+        find_place=_find_place(names, schema, layout) if workload.churns else "",
         common_start=parts["common_start"] if together else "",
         step_aside=parts["step_aside"] if together else "",
         **{f"resume_{name}": pieces[name] if resumable else "" for name in _RESUME},
     )
 
 
-def _in_loop(kind: OpKind, names: MysqlNames, schema: int, workload: Workload, value_bytes: int) -> str:
+def _in_loop(kind: OpKind, names: MysqlNames, schema: int, workload: Workload, layout: PageLayout) -> str:
     """Return a statement of the loop with the procedure's variables in it."""
+    if kind is OpKind.UPDATE and workload.churns:
+        return _churn_in_loop(names, schema, workload, layout)
     variables = {"first_key": "first_key", "last_key": "last_key", "rows": "update_work_unit"}
-    assignments = _assignments(workload, "fresh", value_bytes)
+    assignments = _assignments(workload, "fresh", layout.value_bytes)
     return compose_statement(kind, names, schema, into="INTO found_rows", assignments=assignments, **variables)
+
+
+def _find_place(names: MysqlNames, schema: int, layout: PageLayout) -> str:
+    places = _PLACES * layout.rows_per_page
+    table = names.cf1(schema)
+    return statement("slice", "find_place", table=table, rows_per_page=layout.rows_per_page, places=places)
+
+
+def _churn_in_loop(names: MysqlNames, schema: int, workload: Workload, layout: PageLayout) -> str:
+    """Return the statements that delete the visited row of a page with its fillers, and insert those of a new page."""
+    columns, table = written_columns(workload), names.cf1(schema)
+    texts = [_piece("fresh", number, layout.value_bytes) for number in range(len(columns))]
+    pad = f"REPEAT('X', {layout.pad_bytes})" if layout.pad_bytes else "NULL"
+    empty = ", ".join(["NULL"] * (1 + len(columns)))
+    fillers = [
+        f"(next_place + {number}, {empty}, REPEAT('X', {layout.filler_pad_bytes}))"
+        for number in range(1, layout.rows_per_page)
+    ]
+    return statement(
+        "slice",
+        "churn_in_loop",
+        table=table,
+        find=statement("slice", "churn", table=table, into="INTO place", first_key="first_key"),
+        columns=", ".join(columns),
+        rows=", ".join([f"(next_place, first_key, {', '.join(texts)}, {pad})", *fillers]),
+        last_filler=layout.fillers,
+    )
 
 
 def _assignments(workload: Workload, values: str, value_bytes: int) -> str:
     columns = enumerate(written_columns(workload))
-    return ", ".join(f"{name} = SUBSTR({values}, {1 + n * value_bytes}, {value_bytes})" for n, name in columns)
+    return ", ".join(f"{name} = {_piece(values, number, value_bytes)}" for number, name in columns)
+
+
+def _piece(values: str, number: int, value_bytes: int) -> str:
+    return f"SUBSTR({values}, {1 + number * value_bytes}, {value_bytes})"
 
 
 def compose_statement(kind: OpKind, names: MysqlNames, schema: int, **parts: str) -> str:
@@ -123,11 +164,16 @@ def explain(
     plans = {}
     range_of_keys = {"first_key": "1", "last_key": "64", "rows": "64"}
     for kind in explained_kinds(workload):
-        text = compose_statement(
-            kind, names, schema, into="", assignments=_assignments(workload, "''", value_bytes), **range_of_keys
+        finds_one = kind is OpKind.UPDATE and workload.churns
+        parts = {**range_of_keys, "into": "", "assignments": _assignments(workload, "''", value_bytes)}
+        text = (
+            statement("slice", "churn", table=names.cf1(schema), **parts)
+            if finds_one
+            else compose_statement(kind, names, schema, **parts)
         )
         row = _plan_of(connection, kind, text)
-        if kind is not OpKind.SCAN and not _reads_by_index(row, _INDEX_CONDITION if kind is OpKind.SELECT else ""):
+        condition = _INDEX_CONDITION if kind is OpKind.SELECT else ""
+        if kind is not OpKind.SCAN and not _reads_by_index(row, condition, _ONE_ROW if finds_one else _RANGE):
             raise _refuse_plan(kind, _plan_text(row))
         plans[kind.value] = _plan_text(row)
     return plans
@@ -140,9 +186,9 @@ def _plan_of(connection: Connection, kind: OpKind, text: str) -> Row:
         raise _refuse_plan(kind, explain_error(error)) from error
 
 
-def _reads_by_index(row: Row, condition: str) -> bool:
+def _reads_by_index(row: Row, condition: str, types: Collection[str]) -> bool:
     extra = row.get("Extra") or ""
-    by_index = row.get("type") == "range" and row.get("key") == "custid"
+    by_index = row.get("type") in types and row.get("key") == "custid"
     return by_index and condition in extra and not any(word in extra for word in _REORDERED)
 
 
@@ -158,8 +204,10 @@ def _plan_text(row: Row) -> str:
 
 def slice_parameters(plan: SessionPlan, names: MysqlNames) -> dict[str, Any]:
     """Return the arguments of the procedure that stay the same in every slice of a session, in its order."""
-    value_bytes = layout_of(plan.block_size).value_bytes
-    return {**loop_parameters(plan), "value_bytes": value_bytes, "stop_lock": names.lock(STOP)}
+    layout = layout_of(plan.block_size)
+    place = (1 + plan.number) * _PLACES * layout.rows_per_page
+    own = {"value_bytes": layout.value_bytes, "ring_place": place, "stop_lock": names.lock(STOP)}
+    return {**loop_parameters(plan), **own}
 
 
 def to_result(row: Mapping[str, Any], histograms: SliceHistograms) -> SliceResult:

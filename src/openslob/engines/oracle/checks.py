@@ -24,7 +24,7 @@ from openslob.engines.oracle.server_facts import (
     Survey,
     no_tablespace,
 )
-from openslob.engines.oracle.slice_procedure import NO_CLIENT_LOOP, NO_LOCAL_PATH
+from openslob.engines.oracle.slice_procedure import NO_CHURN, NO_CLIENT_LOOP, NO_LOCAL_PATH
 from openslob.engines.oracle.tables import tables_of
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.oracle.versions import EVENT_HISTOGRAM, OLDEST, OLDEST_THIN, SLEEP_FOR_ALL, own_view
@@ -103,6 +103,7 @@ def _find_all(
 ) -> Iterator[Finding]:
     yield from check_path(workload, NO_LOCAL_PATH)
     yield from [NO_CLIENT_LOOP] if workload.loop is Loop.CLIENT else []
+    yield from [NO_CHURN] if workload.churns else []
     yield from _check_server(survey, params, facts)
     yield from _check_rights(survey)
     yield from find_refused(survey.connection, workload)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from openslob.core.measurement import (
+    CHURN_COUNTERS,
     EVERY_FIGURE,
     ONLY_SOME_HAVE,
     WAIT_LATENCY,
@@ -70,8 +71,8 @@ _LOG_IS_FULL = (
     "Configuration:log file switch (archiving needed)",
 )
 _THROTTLED = "Scheduler:resmgr:"
-# What is counted of the whole server only.
-OF_SERVER = frozenset({"transactions"})
+# What is counted of the whole server only, and of rows that come and go, which the work loop does not have.
+OF_SERVER = CHURN_COUNTERS | {"transactions"}
 _WAITS, _US, _HISTOGRAM = "event.waits.", "event.us.", "histogram."
 # The server's classes of waits. What is left out (Network, Administrative …) is of no resource that a verdict knows.
 CLASSES: Mapping[str, WaitClass] = {

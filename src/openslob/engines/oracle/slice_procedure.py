@@ -68,6 +68,9 @@ NO_LOCAL_PATH = Finding(
     "set BLOCK_PATH=shared",
     blocking=True,
 )
+NO_CHURN = Finding(
+    "mode", "MODE=churn: of Oracle, no rows that come and go were measured yet", "leave out MODE", blocking=True
+)
 NO_CLIENT_LOOP = Finding(
     "loop", "LOOP=client: of Oracle, only the server runs the work loop", "set LOOP=server", blocking=True
 )

@@ -123,6 +123,8 @@ class PostgresEngine(ServerEngine[Connection]):
         self._lookout = Lookout()
         # Whether a session of the run has several processes of the server, one after the other.
         self._connects_again = False
+        # Whether rows come and go: what that leaves behind is counted, too.
+        self._churns = False
         # Given to the server with each connection, where a time limit would end it before it can be set.
         self._options: frozenset[str] = frozenset()
         self._version = 0
@@ -338,7 +340,7 @@ class PostgresEngine(ServerEngine[Connection]):
 
     def install(self, workload: Workload) -> None:
         """Create the work loop; the client loop has none in the server."""
-        self._connects_again = bool(workload.connect_every)
+        self._connects_again, self._churns = bool(workload.connect_every), workload.churns
         if workload.loop is Loop.CLIENT:
             return
         with self.querying("can't install the work loop", "install") as connection:
@@ -376,7 +378,12 @@ class PostgresEngine(ServerEngine[Connection]):
             return PostgresServerCounters(self.open("counters"), self._own_work, block_size)
         prompt = not self._is_pooled
         return PostgresCounters(
-            self.open("counters"), self.names.schema, block_size, prompt, prompt and not self._connects_again
+            self.open("counters"),
+            self.names.schema,
+            block_size,
+            prompt,
+            prompt and not self._connects_again,
+            self._churns,
         )
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> PostgresWaits:

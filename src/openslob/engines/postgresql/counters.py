@@ -54,7 +54,7 @@ from openslob.engines.sql import read_statements
 PACKAGE = "openslob.engines.postgresql"
 
 # Sources that are 0 when track_counts is off.
-TEST_ONLY = ("database", "other_databases", "tables", "indexes", "private_tables", "private_indexes")
+TEST_ONLY = ("database", "other_databases", "tables", "indexes", "churn", "private_tables", "private_indexes")
 _TRACKED = (*TEST_ONLY, "each_database")
 # Sources that not every version has, by the view or function that they need.
 _NEEDS = {
@@ -129,8 +129,10 @@ class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
         block_size: int,
         prompt: bool = True,
         by_session: bool = True,
+        churns: bool = False,
     ) -> None:
         super().__init__(connection)
+        self._not_read = self._not_read if churns else self._not_read | {"churn"}
         self._schema = schema.encode()
         self._values: list[bytes] = []
         self._prompt = connection.info.server_version >= PROMPT_SINCE

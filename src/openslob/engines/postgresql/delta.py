@@ -190,6 +190,11 @@ def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: b
         maintenance=get("tables.maintenance"),
         shared_visits=get("tables.heap_blks_fetched"),
         private_visits=_private_visits(change),
+        rows_inserted_or_deleted=get("churn.rows"),
+        table_bytes=get("churn.table_bytes"),
+        index_bytes=get("churn.index_bytes"),
+        dead_rows=get("churn.dead_rows"),
+        vacuums=get("churn.vacuums"),
         by_object=_by_object(change, io.log, block_size),
         timed_waits=_timed_waits(requests, read_us, syncs, sync_us),
         server_wide=_server_wide(change, reads),
@@ -197,6 +202,7 @@ def to_delta(change: Values, block_size: int, timing: bool = True, log_timing: b
     )
     found = _with_reasons(delta)
     reasons = {"read_requests": _COMBINED} if combined else {}
+    reasons |= {} if "churn.rows" not in change else {"purge_lag": _DEAD_ROWS}
     if syncs is not None and not log_timing:
         reasons["log_sync_time_us"] = "track_wal_io_timing is off"
     return replace(found, unknown={**found.unknown, **reasons})
@@ -291,6 +297,7 @@ def _timed_waits(
 
 
 _COMBINED = "PostgreSQL 17 counts the blocks that scans read, not their requests, each of several blocks"
+_DEAD_ROWS = "the server keeps old row versions in the table: its dead rows are what is left to vacuum"
 _NO_LOG_COUNTERS = "the server has no pg_stat_wal (PostgreSQL 14 or later)"
 ROWS = (
     "rows_read",

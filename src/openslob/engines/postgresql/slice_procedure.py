@@ -24,12 +24,14 @@ from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.slice_io import (
     KINDS,
     begin_together,
+    count_statement,
     explained_kinds,
     key_statement,
     loop_parameters,
     plan_refused,
     procedures_of,
     slice_result,
+    update_key_statement,
     written_columns,
 )
 from openslob.engines.sql import read_sql, read_statements
@@ -84,7 +86,8 @@ def compose_slice(
         last_bucket=sql.Literal(BUCKETS - 1),
         bucket=_BUCKET,
         select_key=_part("slice", key_statement(workload)).format(rows=sql.SQL("work_unit")),
-        update_key=_part("slice", key_statement(workload)).format(rows=sql.SQL("update_work_unit")),
+        update_key=_part("slice", update_key_statement(workload)).format(rows=sql.SQL("update_work_unit")),
+        count_update=_part("slice", count_statement(workload)),
         common_start=_part("slice", "common_start") if together else sql.SQL(""),
         step_aside=_part("slice", "step_aside") if together else sql.SQL(""),
         paced_wait=_compose_paced("wait", names) if paced else sql.SQL(""),
@@ -97,6 +100,7 @@ def compose_slice(
 def install(connection: psycopg.Connection[Any], names: PostgresNames, workload: Workload) -> None:
     """Create the slice procedure of each schema that sessions will work on, and the procedure that it calls."""
     crowd = workload.total_sessions
+    set_autovacuum(connection, names, on=workload.churns)
     routines = [
         (names.nap(), sql.SQL(read_sql(PACKAGE, "nap")).format(nap=names.nap())),
         *(
@@ -109,6 +113,13 @@ def install(connection: psycopg.Connection[Any], names: PostgresNames, workload:
             # CREATE OR REPLACE can't change parameters, which differ between versions.
             connection.execute(sql.SQL("DROP ROUTINE IF EXISTS {}").format(name))
             connection.execute(statement)
+
+
+def set_autovacuum(connection: psycopg.Connection[Any], names: PostgresNames, on: bool) -> None:
+    """Let the server's autovacuum work on the tables, or keep it off; a load keeps it off, and a churn needs it."""
+    found = connection.execute(read_statements(PACKAGE, "facts")["autovacuum_not"], {"schema": names.schema, "on": on})
+    for (number,) in found.fetchall():
+        connection.execute(_part("schema", "autovacuum_on" if on else "autovacuum_off").format(table=names.cf1(number)))
 
 
 def compose_call(names: PostgresNames, schema: int, parameters: Mapping[str, Any], part: int = 0) -> sql.Composed:
@@ -134,8 +145,14 @@ def _compose_paced(name: str, names: PostgresNames) -> sql.Composed:
 def _in_loop(kind: OpKind, names: PostgresNames, schema: int, workload: Workload) -> sql.Composed:
     """Return a statement of the loop with the procedure's variables in it."""
     rows = "update_work_unit" if kind is OpKind.UPDATE else "work_unit"
-    return compose_statement(
+    composed = compose_statement(
         kind, names, schema, workload, into="INTO found_rows", key="key", rows=rows, value="fresh[{}]".format
+    )
+    if kind is not OpKind.UPDATE or not workload.churns:
+        return composed
+    values = [sql.SQL(f"fresh[{number}]") for number in range(1, 1 + len(written_columns(workload)))]
+    return _part("slice", "churn_in_loop").format(
+        delete=composed, table=names.cf1(schema), key=sql.SQL("key"), values=sql.SQL(", ").join(values)
     )
 
 
@@ -156,7 +173,8 @@ def compose_statement(
         sql.SQL("{} = {}").format(sql.Identifier(column), sql.SQL(value(number)))
         for number, column in enumerate(written_columns(workload), start=1)
     ]
-    return _part("slice", kind.value).format(
+    name = "churn" if kind is OpKind.UPDATE and workload.churns else kind.value
+    return _part("slice", name).format(
         table=tables.cf2(schema) if kind is OpKind.SCAN else tables.cf1(schema),
         into=sql.SQL(into),
         key=sql.SQL(key),

@@ -7,24 +7,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.analyze.outcome import count_noun
-from openslob.kinds.ab.record import AbFolder, AbRecord
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, describe_load, list_failed
 from openslob.record.kinds import Labels
 
 if TYPE_CHECKING:
     from openslob.analyze.curves.points import ParameterValue
     from openslob.analyze.derive import Derived
+    from openslob.kinds.ab.record import AbFolder, AbRecord
     from openslob.report.document import Document
 
 
-class AbKind(DocumentKind[AbRecord]):
+class AbKind(DocumentKind["AbRecord"]):
     """Comparisons in pairs."""
 
     labels = Labels("comparison in pairs", "ab", "slob ab", so_far="; these are the pairs so far", rank=8)
-    folder = AbFolder
+    files = ("ab.json",)
     has_runs = True
     has_ratios = True
     chooses_runs = True
+
+    @property
+    def folder(self) -> type[AbFolder]:
+        from openslob.kinds.ab.record import AbFolder
+
+        return AbFolder
 
     def row(self, record: AbRecord) -> Row:
         look = record.last_look

@@ -10,12 +10,11 @@ from openslob.analyze.compare import better_of
 from openslob.analyze.outcome import count_noun
 from openslob.kinds.ab.figures import is_invalid, values
 from openslob.kinds.ab.record import AbLook, AbRecord
-from openslob.kinds.ab.report import called, change_text
+from openslob.kinds.ab.report import called, change_text, name_figure
 from openslob.metrics import Better
 from openslob.report.charts.colours import BANDS, QUIET, SERIES
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import Tip, inline, with_tips
-from openslob.report.comparison import figure_label
 
 # The axis has this room beyond the pairs; an interval that is wider is cut off: it would shrink all others.
 _ROOM = 1.05
@@ -33,7 +32,7 @@ def ab_picture(record: AbRecord) -> Picture | None:
     return Picture(
         name="ab",
         title="B against A, pair by pair",
-        description=f"{figure_label(record.figure, physical=False)}, B / A: {pairs} of runs, with intervals.",
+        description=f"{name_figure(record, record.figure)}, B / A: {pairs} of runs, with intervals.",
         panels=(_panel(record, ratios, looks),),
         notes=(
             f"A dot is a pair; {better} is better. A bar is the 95 % interval of all pairs until then.",
@@ -49,7 +48,8 @@ def _panel(record: AbRecord, ratios: Sequence[float], looks: Sequence[AbLook]) -
     scale = alt.Scale(type="log", domain=[min(ends) / _ROOM, max(ends) * _ROOM], nice=False)
     along = alt.Scale(domain=[0.5, len(ratios) + 0.5], nice=False, zero=False)
     x = alt.X("pair:Q", title="pair", scale=along, axis=alt.Axis(tickMinStep=1, format="d", grid=False))
-    y = alt.Y("value:Q", title=f"{called(record.figure).rstrip(',')}: B / A", scale=scale, axis=alt.Axis(format=".3~r"))
+    name = called(record, record.figure).rstrip(",")
+    y = alt.Y("value:Q", title=f"{name}: B / A", scale=scale, axis=alt.Axis(format=".3~r"))
     dots = [{"pair": number, "value": ratio} for number, ratio in enumerate(ratios, 1)]
     bars = [
         {"pair": each.pairs, "value": each.ratio, "low": each.low, "high": each.high, "shown": change_text(each)}

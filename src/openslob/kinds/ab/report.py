@@ -6,13 +6,14 @@ from math import ceil
 from pathlib import Path
 
 from openslob.analyze.compare import unit_of
-from openslob.analyze.load_kinds import mix_in_words
+from openslob.analyze.load_kinds import loop_in_words, mix_in_words
 from openslob.analyze.outcome import count_noun
 from openslob.analyze.sequential import LEAST_PAIRS, Decision, pairs_needed
 from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.kinds.ab.figures import DECIDED, is_invalid, values
 from openslob.kinds.ab.record import AB_FILE, AbLook, AbRatio, AbRecord, AbRun, AbSide
+from openslob.metrics import Timed
 from openslob.report.comparison import figure_label, figure_text
 from openslob.report.document import (
     Answer,
@@ -99,7 +100,7 @@ def subject_of(record: AbRecord) -> str:
     where = a.target if a.target == b.target else f"{a.target} and {b.target}"
     what = f"{record.product or 'A'} on {where}" if record.product else where
     sessions = count_noun(load.total_sessions, "session")
-    return f"{what}: A {a.text}, B {b.text}; {sessions}{mix_in_words(record.workload)}"
+    return f"{what}: A {a.text}, B {b.text}; {sessions}{mix_in_words(record.workload)}{loop_in_words(record.workload)}"
 
 
 def ab_answers(record: AbRecord) -> list[str]:
@@ -131,7 +132,7 @@ def more_needed(record: AbRecord) -> int | None:
 def _measured(record: AbRecord, look: AbLook) -> str:
     """Return by how much B differs from A, in a sentence."""
     by = f"{count_noun(look.pairs, 'pair')} of runs in {format_duration(record.spent_s)}"
-    label, ratio, low, high = called(record.figure), look.ratio or 1.0, look.low or 1.0, look.high or 1.0
+    label, ratio, low, high = called(record, record.figure), look.ratio or 1.0, look.low or 1.0, look.high or 1.0
     if low <= 1 <= high:
         what = f"{label} between {_pct(low):.1f} % lower and {_pct(high):.1f} % higher with B than with A"
     elif not 1 / _TIMES < ratio < _TIMES:
@@ -147,9 +148,14 @@ def _pct(ratio: float) -> float:
     return abs(100 * (ratio - 1))
 
 
-def called(figure: str) -> str:
+def name_figure(record: AbRecord, figure: str) -> str:
+    """Return a figure's label."""
+    return figure_label(figure, physical=False, timed=Timed.of(record.workload))
+
+
+def called(record: AbRecord, figure: str) -> str:
     """Return a figure's name within a sentence, with its unit if that is one of time."""
-    label = figure_label(figure, physical=False)
+    label = name_figure(record, figure)
     unit = unit_of(figure)
     words = label if label.isupper() else label[:1].lower() + label[1:]
     return f"{words}/s" if unit == "1/s" else f"{words}, {unit}," if "/s" in unit else words
@@ -161,7 +167,7 @@ def _known(record: AbRecord) -> dict[str, AbRatio]:
 
 def _figures(record: AbRecord) -> TextTable:
     rows = [
-        (figure_label(name, physical=False), show(name, each.a), show(name, each.b), change_text(each), str(each.pairs))
+        (name_figure(record, name), show(name, each.a), show(name, each.b), change_text(each), str(each.pairs))
         for name, each in _known(record).items()
     ]
     return TextTable(("", "A", "B", "B against A", "pairs"), rows)
@@ -213,7 +219,7 @@ def _looks(record: AbRecord) -> TextTable:
 
 def _runs(record: AbRecord) -> TextTable:
     name = record.figure
-    head = ("pair", "side", called(name), "run", "")
+    head = ("pair", "side", called(record, name), "run", "")
     rows = [
         (str(each.pair), each.side, show(name, each.figures.get(name)), each.run or MISSING, _note(each))
         for each in record.runs

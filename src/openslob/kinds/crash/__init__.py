@@ -7,22 +7,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
-from openslob.kinds.crash.record import CrashFolder, CrashRecord
 from openslob.record.kinds import Labels
 from openslob.report.format import number
 
 if TYPE_CHECKING:
+    from openslob.kinds.crash.record import CrashFolder, CrashRecord
     from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
-class CrashKind(DocumentKind[CrashRecord]):
+class CrashKind(DocumentKind["CrashRecord"]):
     """Proofs of durability."""
 
     labels = Labels("proof of durability", "crash", "slob crash", so_far="; these are the crashes so far", rank=6)
-    folder = CrashFolder
+    files = ("crash.json",)
     says_nothing_before_the_end = True
     why_not_derived = "the driver's ledgers are not kept"
+
+    @property
+    def folder(self) -> type[CrashFolder]:
+        from openslob.kinds.crash.record import CrashFolder
+
+        return CrashFolder
 
     def row(self, record: CrashRecord) -> Row:
         return {

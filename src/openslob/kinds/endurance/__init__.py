@@ -8,23 +8,29 @@ from typing import TYPE_CHECKING
 
 from openslob.core.units import format_duration
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, describe_load, list_failed
-from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord
 from openslob.record.kinds import Labels
 
 if TYPE_CHECKING:
     from openslob.analyze.derive import Derived
+    from openslob.kinds.endurance.record import EnduranceFolder, EnduranceRecord
     from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
-class EnduranceKind(DocumentKind[EnduranceRecord]):
+class EnduranceKind(DocumentKind["EnduranceRecord"]):
     """Endurance runs."""
 
     labels = Labels(
         "endurance run", "endurance", "slob endure", "segment", "; this is what was measured before", rank=3
     )
-    folder = EnduranceFolder
+    files = ("endurance.json",)
     has_runs = True
+
+    @property
+    def folder(self) -> type[EnduranceFolder]:
+        from openslob.kinds.endurance.record import EnduranceFolder
+
+        return EnduranceFolder
 
     def row(self, record: EnduranceRecord) -> Row:
         return {

@@ -12,6 +12,8 @@ from openslob.analyze.steps import MOST_STEPS, step_s
 from openslob.analyze.trace import COUNTED
 from openslob.kinds.endurance.figures import GAP
 from openslob.kinds.endurance.segments import EnduranceCourse, course_steps, percentiles
+from openslob.metrics import Timed
+from openslob.metrics.timed import SINGLE
 from openslob.report.charts import over_time, time_panels
 from openslob.report.charts.colours import BANDS, QUIET, SERIES, WARNING
 from openslob.report.charts.heat import FREQUENCY, HEIGHT, INTENSITY, heat_panel, latency_ends
@@ -20,7 +22,6 @@ from openslob.report.charts.theme import Tip, inline, with_tips
 from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS, log_scale, time_axis
 
 Row = dict[str, Any]
-OPERATIONS = "operation"
 # Kinds of marks that are drawn as a line through the picture: each of them matters.
 LINES = ("write cliff", "lasting drop", "cap", "lower level", "error")
 _KIND_HEIGHT = 26
@@ -28,14 +29,16 @@ _KIND_HEIGHT = 26
 _LEAST_SHARE = 0.002
 
 
-def endurance_pictures(course: EnduranceCourse, marks: Sequence[Mapping[str, Any]]) -> tuple[Picture, ...]:
-    """Return the pictures of a course; ``marks`` are the rows of the record's time line."""
+def endurance_pictures(
+    course: EnduranceCourse, marks: Sequence[Mapping[str, Any]], timed: Timed = SINGLE
+) -> tuple[Picture, ...]:
+    """Return the pictures of a course; ``marks`` are the rows of the record's time line, ``timed`` has latencies."""
     length = course.trace.seconds
-    found = (_timeline(course, marks, length), _heat(course, length))
+    found = (_timeline(course, marks, length, timed), _heat(course, length, timed))
     return tuple(picture for picture in found if picture is not None)
 
 
-def _timeline(course: EnduranceCourse, marks: Sequence[Mapping[str, Any]], length: float) -> Picture:
+def _timeline(course: EnduranceCourse, marks: Sequence[Mapping[str, Any]], length: float, timed: Timed) -> Picture:
     ends = (0.0, length)
     steps = course_steps(course, step_s(length, MOST_STEPS))
     rates: list[Row] = [
@@ -51,7 +54,7 @@ def _timeline(course: EnduranceCourse, marks: Sequence[Mapping[str, Any]], lengt
     lines = [row for row in marks if row["kind"] in LINES]
     panels: dict[str, Panel | None] = {
         "operations per second": _rates(rates, lines, ends) if rates else None,
-        "percentiles of latency": _latency(latency, ends) if time_panels.bands_known(latency) else None,
+        "percentiles of latency": _latency(latency, ends, timed) if time_panels.bands_known(latency) else None,
         "what happened": _marks(marks, ends) if marks else None,
     }
     shown = {name: panel for name, panel in panels.items() if panel is not None}
@@ -95,11 +98,11 @@ def _rates(rows: Sequence[Row], lines: Sequence[Mapping[str, Any]], ends: tuple[
     return layer_charts(spread, mean, *([rules] if marked else []))
 
 
-def _latency(rows: Sequence[Row], ends: tuple[float, float]) -> Panel:
+def _latency(rows: Sequence[Row], ends: tuple[float, float], timed: Timed) -> Panel:
     known = [row[end] for row in rows for end in time_panels.BAND_ENDS.values() if row[end]]
     scale = log_scale(min(known) / 1.3, max(known) * 1.3)
     drawn = time_panels.bands_known(rows)
-    return time_panels.bands(OPERATIONS, inline(rows), drawn, scale, ends)
+    return time_panels.bands(timed.one(), inline(rows), drawn, scale, ends)
 
 
 def _marks(marks: Sequence[Mapping[str, Any]], ends: tuple[float, float]) -> Panel:
@@ -130,7 +133,7 @@ def _marks(marks: Sequence[Mapping[str, Any]], ends: tuple[float, float]) -> Pan
     return drawn
 
 
-def _heat(course: EnduranceCourse, length: float) -> Picture | None:
+def _heat(course: EnduranceCourse, length: float, timed: Timed) -> Picture | None:
     rows = [
         row
         for step in course_steps(course, step_s(length, MOST_STEPS))
@@ -140,7 +143,7 @@ def _heat(course: EnduranceCourse, length: float) -> Picture | None:
         return None
     data, ends, latency = inline(rows), (0.0, length), latency_ends(rows)
     panels = tuple(
-        heat_panel(OPERATIONS, "operations", weight, data, latency, ends) for weight in (FREQUENCY, INTENSITY)
+        heat_panel(timed.one(), "operations", weight, data, latency, ends) for weight in (FREQUENCY, INTENSITY)
     )
     return Picture(
         name="endurance-latency",

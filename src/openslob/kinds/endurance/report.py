@@ -15,6 +15,7 @@ from openslob.core.workload import Workload
 from openslob.kinds.endurance.record import ENDURANCE_FILE, EnduranceRecord
 from openslob.kinds.endurance.screen import endurance_screen, key_figures
 from openslob.kinds.endurance.segments import read_course
+from openslob.metrics import Timed
 from openslob.report.document import (
     Answer,
     Document,
@@ -53,7 +54,7 @@ def endurance_document(record: EnduranceRecord, folder: Path | None = None) -> D
             Verdicts(record.verdicts),
             _of_segments(tables.get("segment_verdicts", ())),
             _load(record),
-            _levels(tables.get("levels", ())),
+            _levels(tables.get("levels", ()), Timed.of(record.workload)),
             _plot(tables.get("levels", ())),
             _shortfalls(tables.get("shortfalls", ())),
             *_slow_stretches(tables.get("episodes", ())),
@@ -76,7 +77,7 @@ def _pictures(record: EnduranceRecord, folder: Path | None) -> MadePictures:
         course = read_course(folder, record) if folder else None
     except SlobError as error:
         return (), f"Nothing is drawn over time: {error}"
-    return endurance_pictures(course, record.tables.get("marks", ())) if course else (), ""
+    return endurance_pictures(course, record.tables.get("marks", ()), Timed.of(record.workload)) if course else (), ""
 
 
 def endurance_headline(record: EnduranceRecord) -> str:
@@ -86,7 +87,7 @@ def endurance_headline(record: EnduranceRecord) -> str:
     first, last = record.value("first_level_per_s"), record.value("last_level_per_s")
     sentences = [
         f"{format_duration(record.measured_s)} under load: {number(record.value('ops_per_s'))} operations/s on "
-        f"average, p99 {micros(record.value('p99_us'))}."
+        f"average, {Timed.of(record.workload).at('p99')} {micros(record.value('p99_us'))}."
     ]
     if first is not None and last is not None:
         period = record.tables["levels"][0]["end_s"] - record.tables["levels"][0]["begin_s"]
@@ -136,10 +137,11 @@ def moment(at_s: float) -> str:
     return f"{days} d {text}" if days else text
 
 
-def _levels(rows: Sequence[Mapping[str, Any]]) -> Section:
+def _levels(rows: Sequence[Mapping[str, Any]], timed: Timed) -> Section:
     if not rows:
         return Section("Levels", ())
-    head = ("from", "ops/s", "5 % below", "5 % above", "reads/s", "commits/s", "written/s", "p50", "p99", "p99.9")
+    percentiles = map(timed.at, ("p50", "p99", "p99.9"))
+    head = ("from", "ops/s", "5 % below", "5 % above", "reads/s", "commits/s", "written/s", *percentiles)
     cells = [
         (
             moment(row["begin_s"]), number(row["ops_per_s"]), number(row["low_per_s"]), number(row["high_per_s"]),

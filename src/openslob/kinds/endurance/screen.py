@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openslob.analyze.load_kinds import mix_in_words
+from openslob.analyze.load_kinds import loop_in_words, mix_in_words
 from openslob.core.errors import SlobError
 from openslob.core.measurement import Known
 from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.kinds.endurance.record import EnduranceRecord
 from openslob.kinds.endurance.segments import read_course
+from openslob.metrics import Timed
 from openslob.record import store
 from openslob.record.model import Holds, Verdict
 from openslob.report.document import Part, Screen, TextPicture, TextTable, Verdicts
@@ -50,7 +51,8 @@ def endurance_screen(record: EnduranceRecord, folder: Path | None) -> Screen:
     sessions = f"{load.total_sessions} session{'' if load.total_sessions == 1 else 's'}"
     measured, planned = format_duration(record.measured_s), format_duration(record.planned_s)
     lasted = measured if record.left_s < 1 else f"{measured} of {planned}"
-    subject = f"Endurance on {record.target}: {sessions}{mix_in_words(record.workload)}, for {lasted}"
+    asked = f"{sessions}{mix_in_words(record.workload)}{loop_in_words(record.workload)}"
+    subject = f"Endurance on {record.target}: {asked}, for {lasted}"
     if record.value("ops_per_s") is None:
         return Screen(subject, ("Nothing was measured yet.",), called=called)
     return Screen(
@@ -73,7 +75,10 @@ def key_figures(record: EnduranceRecord) -> tuple[tuple[str, str], ...]:
     if burst is None or under is None:
         burst, under, then = record.value("first_level_per_s"), record.value("last_level_per_s"), "operations/s at last"
     levels = (("operations/s at first", number(burst)), (then, number(under)))
-    rest = (("p99", micros(record.value("p99_us"))), ("written", size(record.value("written_bytes"))))
+    rest = (
+        (Timed.of(record.workload).at("p99"), micros(record.value("p99_us"))),
+        ("written", size(record.value("written_bytes"))),
+    )
     if burst is None or under is None:
         return (("operations/s", number(record.value("ops_per_s"))), *rest)
     return (*levels, *rest)
@@ -90,7 +95,8 @@ def _answer(record: EnduranceRecord) -> str:
         return f"It does not last: {_levels(record, sustained)}"
     if lasted and lasted.verdict is Holds.FAILS:
         return f"It does not last: {_uncapitalized(lasted.why)}"
-    rate = f"{number(record.value('ops_per_s'))} operations/s, p99 {micros(record.value('p99_us'))}"
+    p99 = f"{Timed.of(record.workload).at('p99')} {micros(record.value('p99_us'))}"
+    rate = f"{number(record.value('ops_per_s'))} operations/s, {p99}"
     if lasted is None or lasted.verdict is Holds.HOLDS:
         return f"It lasts: {rate}{_change(record)}.{_cap_all_the_time(sustained)}"
     # A run that is too short for a lasting drop may have been long enough for a cap.
@@ -184,7 +190,11 @@ def _figures_of(record: EnduranceRecord, folder: Path | None, number: int, name:
 
 def _parts(record: EnduranceRecord, folder: Path | None) -> tuple[Part, ...]:
     levels = record.tables.get("levels", ())
-    return (TextPicture(partial(_draw, record, folder), plot=True), _table(levels)) if levels else ()
+    return (
+        (TextPicture(partial(_draw, record, folder), plot=True), _table(levels, Timed.of(record.workload)))
+        if levels
+        else ()
+    )
 
 
 def _draw(record: EnduranceRecord, folder: Path | None, columns: int | None) -> list[str]:
@@ -224,12 +234,12 @@ def _mean(values: NDArray[np.float64]) -> float | None:
     return float(known.mean()) if len(known) else None
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+def _table(rows: Sequence[Mapping[str, Any]], timed: Timed) -> TextTable:
     """Return the levels of a few periods, evenly spaced, the first and the last among them."""
     count = min(len(rows), MOST_LEVELS)
     shown = [rows[round(at * (len(rows) - 1) / max(count - 1, 1))] for at in range(count)]
     period = format_duration(rows[0]["end_s"] - rows[0]["begin_s"])
-    head = (f"{period} from", "operations/s", "reads/s", "commits/s", "written/s", "p50", "p99")
+    head = (f"{period} from", "operations/s", "reads/s", "commits/s", "written/s", timed.at("p50"), timed.at("p99"))
     return TextTable(
         head,
         [

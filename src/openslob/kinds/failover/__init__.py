@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING
 
 from openslob.core.places import server_of
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
-from openslob.kinds.failover.record import FailoverFolder, FailoverRecord
 from openslob.record.kinds import Labels
 from openslob.report.format import number, seconds
 
 if TYPE_CHECKING:
+    from openslob.kinds.failover.record import FailoverFolder, FailoverRecord
     from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
-class FailoverKind(DocumentKind[FailoverRecord]):
+class FailoverKind(DocumentKind["FailoverRecord"]):
     """Tests of failover."""
 
     labels = Labels("test of failover", "failover", "slob failover", so_far="; these are the outages so far", rank=5)
-    folder = FailoverFolder
+    files = ("failover.json",)
     why_not_derived = "the sessions' single operations are not kept"
+
+    @property
+    def folder(self) -> type[FailoverFolder]:
+        from openslob.kinds.failover.record import FailoverFolder
+
+        return FailoverFolder
 
     def row(self, record: FailoverRecord) -> Row:
         before = next((each.value("level_before_per_s") for each in record.cycles), None)

@@ -9,24 +9,30 @@ from typing import TYPE_CHECKING
 from openslob.analyze.outcome import count_noun
 from openslob.core.workload import Workload
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
-from openslob.kinds.lab.record import LabFolder, LabRecord
 from openslob.record.kinds import Labels
 
 if TYPE_CHECKING:
     from openslob.analyze.curves.points import ParameterValue
     from openslob.analyze.derive import Derived
+    from openslob.kinds.lab.record import LabFolder, LabRecord
     from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
-class LabKind(DocumentKind[LabRecord]):
+class LabKind(DocumentKind["LabRecord"]):
     """Labs."""
 
     labels = Labels("lab", "lab", "slob lab", so_far="; these are the pairs so far", rank=7)
-    folder = LabFolder
+    files = ("lab.json",)
     has_runs = True
     has_ratios = True
     chooses_runs = True
+
+    @property
+    def folder(self) -> type[LabFolder]:
+        from openslob.kinds.lab.record import LabFolder
+
+        return LabFolder
 
     def row(self, record: LabRecord) -> Row:
         sessions = sorted({Workload.model_validate(each.workload).total_sessions for each in record.loads})

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from openslob.analyze.intervals import CONFIDENCE, LEAST_STARTS, Interval, blocked_ratio, narrow_enough
 from openslob.analyze.outcome import count_noun, fails, holds, holds_or_fails, unknown
 from openslob.analyze.verdict_registry import invalidates
+from openslob.core.cpu_figures import FOREGROUND_CPU
 from openslob.kinds.lab.record import ArmResult, LabArm, LabRatio, LabRecord, LabRun
 from openslob.metrics.run_metrics import figure_of
 from openslob.record.model import RunRecord, Verdict
 
 # Figures of a run that are compared. The rate decides when there are enough pairs.
-RATE, PER_CPU, P99 = "rate", "rate_per_db_cpu", "p99_us"
-FIGURES = (RATE, PER_CPU, P99)
+RATE, PER_CPU, PER_FOREGROUND_CPU, P99 = "rate", "rate_per_db_cpu", "rate_per_foreground_cpu", "p99_us"
+CPU_SECONDS = {PER_CPU: "CPU second", PER_FOREGROUND_CPU: "foreground CPU second"}
 CONTROL, SETTLED, VALID = "control_shows_nothing", "settled", "runs_valid"
 NAMES = (CONTROL, SETTLED, VALID)
 # In so many runs a verdict on what was measured may fail before the lab says so itself.
@@ -25,12 +26,20 @@ Pair = tuple[LabRun, LabRun]
 def figures_of(record: RunRecord, rate: str) -> dict[str, float | None]:
     """Return the rate of a run, its rate per CPU second of the server, and its p99; what is not known is None.
 
-    A host that was too busy for a rate says nothing of the latency either.
+    Where the CPU of the whole server can't be known, as in a pluggable database, there is the rate per CPU second of
+    its sessions besides. A host that was too busy for a rate says nothing of the latency either.
     """
-    per_s, cpu = record.value(rate), record.value("db_cpu_per_s")
+    per_s, cpu, sessions = (record.value(name) for name in (rate, "db_cpu_per_s", FOREGROUND_CPU.name))
     if per_s is None:
-        return dict.fromkeys(FIGURES)
-    return {RATE: per_s, PER_CPU: per_s / cpu if cpu else None, P99: figure_of(record, "op_p99_us")}
+        return dict.fromkeys((RATE, PER_CPU, P99))
+    figures = {RATE: per_s, PER_CPU: per_s / cpu if cpu else None, P99: figure_of(record, "op_p99_us")}
+    return figures if cpu is not None or not sessions else {**figures, PER_FOREGROUND_CPU: per_s / sessions}
+
+
+def per_cpu_of(record: LabRecord) -> str:
+    """Return the name of the rate per CPU second that the runs have: of the server, else of its sessions alone."""
+    known = {name for run in record.runs for name, value in run.figures.items() if value}
+    return PER_FOREGROUND_CPU if PER_CPU not in known and PER_FOREGROUND_CPU in known else PER_CPU
 
 
 def with_results(record: LabRecord) -> LabRecord:
@@ -62,7 +71,7 @@ def sharing(record: LabRecord, arm: LabArm, load: str) -> list[LabArm]:
 
 def _result(record: LabRecord, arm: LabArm, load: str, comparisons: int, values: int) -> ArmResult:
     every = pairs(record.runs, arm, load)
-    figures = {name: _ratio(every, name, comparisons, values) for name in FIGURES}
+    figures = {name: _ratio(every, name, comparisons, values) for name in (RATE, per_cpu_of(record), P99)}
     return ArmResult(
         setting=arm.setting, value=arm.value, load=load, control=load in arm.controls,
         settled=narrow_enough(_interval(every, RATE), record.precision_pct), figures=figures,

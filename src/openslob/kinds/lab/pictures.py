@@ -7,9 +7,9 @@ from typing import Any
 
 import altair as alt
 
-from openslob.kinds.lab.figures import P99, PER_CPU, RATE
+from openslob.kinds.lab.figures import CPU_SECONDS, P99, RATE, per_cpu_of
 from openslob.kinds.lab.record import ArmResult, LabArm, LabRecord
-from openslob.kinds.lab.report import ratio_text
+from openslob.kinds.lab.report import head_of, ratio_text
 from openslob.report.charts.colours import INK, QUIET, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import Tip, inline, legend_columns, with_tips
@@ -17,7 +17,6 @@ from openslob.report.document import TextTable
 from openslob.report.format import number
 
 Row = dict[str, Any]
-_TITLES = {RATE: "rate", PER_CPU: "rate per CPU second", P99: "p99"}
 _OUTCOMES = {
     "differs": (SERIES[0], "diamond"),
     "no difference seen": (QUIET, "circle"),
@@ -28,7 +27,6 @@ _OUTCOMES = {
 _ROW_HEIGHT = 34
 # What a ratio of more or less is cut off at: it would shrink all others. Its figure is written there instead.
 _WIDEST = 1.5
-_HEAD = ("setting", "load", "rate", "per CPU s", "p99", "pairs")
 
 
 def lab_pictures(record: LabRecord) -> tuple[Picture, ...]:
@@ -36,7 +34,8 @@ def lab_pictures(record: LabRecord) -> tuple[Picture, ...]:
     found = [(arm, result) for arm in record.arms for load in arm.every_load if (result := record.result(arm, load))]
     panels: list[Panel] = []
     heights: dict[int, int] = {}
-    for name, title in _TITLES.items():
+    per_cpu = per_cpu_of(record)
+    for name, title in ((RATE, "rate"), (per_cpu, f"rate per {CPU_SECONDS[per_cpu]}"), (P99, "p99")):
         rows = [row for arm, result in found if (row := _row(arm, result, name))]
         if rows:
             heights[len(panels)] = _ROW_HEIGHT * len(rows)
@@ -57,7 +56,7 @@ def lab_pictures(record: LabRecord) -> tuple[Picture, ...]:
                 else ()
             ),
         ),
-        table=TextTable(_HEAD, tuple(_cells(arm, result) for arm, result in found)),
+        table=TextTable(head_of(per_cpu), tuple(_cells(arm, result, per_cpu) for arm, result in found)),
         heights=heights,
     )
     return (picture,)
@@ -121,6 +120,6 @@ def _figures(base: alt.Chart, x: alt.X, end: int) -> alt.Chart:
     return text
 
 
-def _cells(arm: LabArm, result: ArmResult) -> tuple[str, ...]:
-    ratios = [ratio_text(result.figures.get(name)).strip() for name in (RATE, PER_CPU, P99)]
+def _cells(arm: LabArm, result: ArmResult, per_cpu: str) -> tuple[str, ...]:
+    ratios = [ratio_text(result.figures.get(name)).strip() for name in (RATE, per_cpu, P99)]
     return arm.label, f"{result.load} (control)" if result.control else result.load, *ratios, str(result.rate.pairs)

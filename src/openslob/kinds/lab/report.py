@@ -9,7 +9,7 @@ from pathlib import Path
 from openslob.analyze.outcome import count_noun
 from openslob.core.units import format_bytes, format_duration
 from openslob.core.workload import Workload
-from openslob.kinds.lab.figures import P99, PER_CPU, RATE, differing
+from openslob.kinds.lab.figures import CPU_SECONDS, P99, RATE, differing, per_cpu_of
 from openslob.kinds.lab.record import LAB_FILE, LabArm, LabLoad, LabRatio, LabRecord
 from openslob.kinds.lab.screen import TIMES, by_percent, key_figures, lab_screen, ratio_number
 from openslob.report.document import (
@@ -160,9 +160,9 @@ def _under(record: LabRecord, arm: LabArm, load: LabLoad) -> str:
         return f"{load.name}{control}: no pair of runs"
     rate = result.rate
     parts = [_change(rate, load.unit)]
-    parts += [_change(result.figures[PER_CPU], f"{load.unit.removesuffix('/s')} per CPU second")] * _beyond(
-        result.figures.get(PER_CPU)
-    )
+    per_cpu = per_cpu_of(record)
+    of_cpu = f"{load.unit.removesuffix('/s')} per {CPU_SECONDS[per_cpu]}"
+    parts += [_change(result.figures[per_cpu], of_cpu)] * _beyond(result.figures.get(per_cpu))
     parts += [_change(result.figures[P99], "p99")] * _beyond(result.figures.get(P99))
     if not result.settled and rate.half_pct is not None:
         parts.append(f"known only to ± {rate.half_pct:.1f} %, from {count_noun(rate.pairs, 'pair')}")
@@ -189,9 +189,14 @@ def _change(ratio: LabRatio, of_what: str) -> str:
 
 
 def _ratios(record: LabRecord, title: str, *, control: bool) -> Section:
-    head = ("setting", "load", "rate", "per CPU s", "p99", "pairs")
     rows = list(_rows(record, control))
-    return Section(title, (TextTable(head, rows, keys=2, texts=frozenset({0, 1})),) if rows else ())
+    table = TextTable(head_of(per_cpu_of(record)), rows, keys=2, texts=frozenset({0, 1}))
+    return Section(title, (table,) if rows else ())
+
+
+def head_of(per_cpu: str) -> tuple[str, ...]:
+    """Return the headings of the ratios, for a rate per CPU second with this name."""
+    return ("setting", "load", "rate", f"per {CPU_SECONDS[per_cpu].removesuffix('econd')}", "p99", "pairs")
 
 
 def _rows(record: LabRecord, control: bool) -> Iterator[tuple[str, ...]]:
@@ -200,7 +205,7 @@ def _rows(record: LabRecord, control: bool) -> Iterator[tuple[str, ...]]:
         for load in arm.controls if control else arm.loads:
             result = record.result(arm, load)
             if result is not None:
-                ratios = [ratio_text(result.figures.get(name)) for name in (RATE, PER_CPU, P99)]
+                ratios = [ratio_text(result.figures.get(name)) for name in (RATE, per_cpu_of(record), P99)]
                 yield arm.label, load, *ratios, str(result.rate.pairs)
 
 

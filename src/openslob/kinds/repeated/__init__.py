@@ -9,21 +9,27 @@ from typing import TYPE_CHECKING
 
 from openslob.core.units import format_duration
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, describe_load, list_failed
-from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord
 from openslob.record.kinds import Labels
 
 if TYPE_CHECKING:
     from openslob.analyze.derive import Derived
+    from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord
     from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
 
-class RepeatedKind(DocumentKind[RepeatedRecord]):
+class RepeatedKind(DocumentKind["RepeatedRecord"]):
     """Repeated runs."""
 
     labels = Labels("repeated run", "repeated", "slob watch --every", so_far="; these are the runs so far", rank=4)
-    folder = RepeatedFolder
+    files = ("repeated.json",)
     has_runs = True
+
+    @property
+    def folder(self) -> type[RepeatedFolder]:
+        from openslob.kinds.repeated.record import RepeatedFolder
+
+        return RepeatedFolder
 
     def row(self, record: RepeatedRecord) -> Row:
         return {

@@ -9,6 +9,7 @@ import altair as alt
 
 from openslob.core.units import format_duration
 from openslob.kinds.repeated.record import RepeatedRecord, TimeState
+from openslob.metrics import Timed
 from openslob.report.charts.colours import BANDS, SERIES, WARNING
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import Tip, inline, with_tips
@@ -16,7 +17,7 @@ from openslob.report.charts.time_panels import PANEL_HEIGHT, Y_AXIS
 from openslob.report.format import local_moment
 
 Row = dict[str, Any]
-_TITLES = {"ops_per_s": "operations/s", "p99_us": "p99 (µs)"}
+_TITLES = {"ops_per_s": "operations/s", "p99_us": "{} (µs)"}
 # Units of the axis, each with the least length in it for which it is used.
 _UNITS = ((86_400.0, "d", 3), (3600.0, "h", 3), (60.0, "min", 3), (1.0, "s", 0))
 
@@ -57,9 +58,10 @@ def _panel(record: RepeatedRecord, name: str, unit_s: float, unit: str) -> Panel
         return None
     ends = (0.0, max(len(record.times) * record.every_s / unit_s, record.every_s / unit_s))
     x = alt.X("at:Q", title=f"time since the first run ({unit})", scale=alt.Scale(domain=list(ends), nice=False))
-    y = alt.Y("value:Q", title=_TITLES[name], scale=alt.Scale(zero=True), axis=Y_AXIS)
+    title = _TITLES[name].format(Timed.of(record.workload).at("p99"))
+    y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=True), axis=Y_AXIS)
     base = alt.Chart(inline(rows)).mark_point(size=28, filled=True, color=SERIES[0]).encode(x=x, y=y)
-    dots = with_tips(base, Tip("run", "run"), Tip("when", "due"), Tip("value", _TITLES[name]))
+    dots = with_tips(base, Tip("run", "run"), Tip("when", "due"), Tip("value", title))
     lines = (
         alt.Chart(inline(_levels(record, name, unit_s, ends[1])))
         .mark_rule(color=BANDS[0], strokeWidth=3)

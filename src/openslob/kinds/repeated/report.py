@@ -11,7 +11,7 @@ from statistics import median
 from openslob.analyze.verdict_registry import Severity, row_of
 from openslob.core.units import format_duration
 from openslob.kinds.repeated.record import REPEATED_FILE, RepeatedRecord, RepeatedTime, TimeState
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, Timed
 from openslob.report.document import (
     Answer,
     Document,
@@ -47,8 +47,8 @@ def repeated_document(record: RepeatedRecord, folder: Path | None = None) -> Doc
             Verdicts(record.verdicts),
             _spread(record),
             _changes(record),
-            _days(record.done),
-            _times(record.times),
+            _days(record),
+            _times(record),
             notes(record.notes),
         ),
         (f"record: {folder / REPEATED_FILE}", f"slob report {record.id} draws it") if folder else (),
@@ -116,7 +116,7 @@ def _result(record: RepeatedRecord) -> str:
         return f"No run was made yet; one is due every {format_duration(record.every_s)}."
     rate = record.value("ops_per_s")
     median_rate = "no rate is known" if rate is None else f"{number(rate)} operations/s in the median"
-    return f"{median_rate}, p99 {micros(record.value('p99_us'))}."
+    return f"{median_rate}, {_called(record, 'p99_us')} {micros(record.value('p99_us'))}."
 
 
 def _steady_words(record: RepeatedRecord) -> str:
@@ -133,7 +133,7 @@ def _steady_words(record: RepeatedRecord) -> str:
         )
     for change in record.changes[:3]:
         sentences.append(
-            f"{_name(change['figure']).capitalize()} changed by {change['change_pct']:+.1f} % from run "
+            f"{_sentence(_name(record, change['figure']))} changed by {change['change_pct']:+.1f} % from run "
             f"{change['number']} on ({local_moment(change['due_s'])})."
         )
     return " ".join(sentences)
@@ -154,17 +154,23 @@ def _fails(each: RepeatedTime) -> str:
     return f"fails: {names}" if names else ""
 
 
-def _name(figure: str) -> str:
-    return METRICS[figure].label if figure in METRICS else _SHOWN[figure][0]
+def _name(record: RepeatedRecord, figure: str) -> str:
+    return METRICS[figure].label if figure in METRICS else _called(record, figure)
+
+
+def _called(record: RepeatedRecord, figure: str) -> str:
+    label = _SHOWN[figure][0]
+    return label if figure in METRICS else Timed.of(record.workload).at(label)
 
 
 def _spread(record: RepeatedRecord) -> Section:
     rows = [
         (
-            label, shown(record.value(name)), shown(record.value(f"{name}_low")), shown(record.value(f"{name}_high")),
+            _called(record, name), shown(record.value(name)), shown(record.value(f"{name}_low")),
+            shown(record.value(f"{name}_high")),
             percent(record.value(f"{name}_spread_pct")),
         )
-        for name, (label, shown) in _SHOWN.items()
+        for name, (_, shown) in _SHOWN.items()
     ]  # fmt: skip
     table = TextTable(("", "median", "5 % below", "5 % above", "spread"), rows)
     return Section("Spread between runs", (table,) if len(record.done) > 1 else ())
@@ -173,7 +179,7 @@ def _spread(record: RepeatedRecord) -> Section:
 def _changes(record: RepeatedRecord) -> Section:
     rows = [
         (
-            local_moment(each["due_s"]), f"{each['number']}", _SHOWN[each["figure"]][0],
+            local_moment(each["due_s"]), f"{each['number']}", _called(record, each["figure"]),
             _SHOWN[each["figure"]][1](each["before"]), _SHOWN[each["figure"]][1](each["after"]),
             f"{each['change_pct']:+.1f} %", f"{each['p']:.2g}",
         )
@@ -183,16 +189,17 @@ def _changes(record: RepeatedRecord) -> Section:
     return Section("Change points", (table,) if rows else ())
 
 
-def _days(done: Sequence[RepeatedTime]) -> Section:
+def _days(record: RepeatedRecord) -> Section:
     """Return the median of each day, if there are several days."""
     days: dict[str, list[RepeatedTime]] = {}
-    for each in done:
+    for each in record.done:
         days.setdefault(f"{datetime.fromtimestamp(each.due_s).astimezone():%a %Y-%m-%d}", []).append(each)
     rows = [
         (day, str(len(of_day)), *(shown(_median(of_day, name)) for name, (_, shown) in _SHOWN.items()))
         for day, of_day in days.items()
     ]
-    return Section("Days", (TextTable(("day", "runs", "operations/s", "p99"), rows),) if len(days) > 1 else ())
+    head = ("day", "runs", *(_called(record, name) for name in _SHOWN))
+    return Section("Days", (TextTable(head, rows),) if len(days) > 1 else ())
 
 
 def _median(done: Sequence[RepeatedTime], name: str) -> float | None:
@@ -200,7 +207,8 @@ def _median(done: Sequence[RepeatedTime], name: str) -> float | None:
     return median(known) if known else None
 
 
-def _times(times: Sequence[RepeatedTime]) -> Section:
+def _times(record: RepeatedRecord) -> Section:
+    times = record.times
     shown = times if len(times) <= MOST_RUNS else [each for each in times if each.state is not TimeState.DONE]
     rows = [
         (
@@ -211,5 +219,5 @@ def _times(times: Sequence[RepeatedTime]) -> Section:
         for each in shown[:MOST_RUNS]
     ]  # fmt: skip
     title = "Runs" if len(times) <= MOST_RUNS else "Runs that were not made"
-    table = TextTable.ending_in_text(("due", "run", "operations/s", "p99", "record", ""), rows)
+    table = TextTable.ending_in_text(("due", "run", *(_called(record, name) for name in _SHOWN), "record", ""), rows)
     return Section(title, (table,) if rows else ())

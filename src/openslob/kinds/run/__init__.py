@@ -52,14 +52,13 @@ class RunKind(Kind[RunRecord]):
         return add_costs(record, price_in(wanted.price)) if wanted.price else record
 
     def row(self, record: RunRecord) -> Row:
-        from openslob.metrics.run_metrics import figure_of
-
+        p99_us = record.latency.get(record.most_frequent, {}).get("p99_us")
         return {
             "sessions": record.value("sessions") or record.spec.get("sessions"),
             "update_pct": updates_asked(record.spec),
             "ops_per_s": record.value("ops_per_s"),
             "pio_read_per_s": record.value("pio_read_per_s"),
-            "p99_us": figure_of(record, "op_p99_us"),
+            "p99_us": None if p99_us is None else float(p99_us),
             "failed_verdicts": list_failed(record.verdicts),
         }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from openslob.core.histogram import Histogram
+from openslob.metrics.timed import SINGLE, Timed
 from openslob.record.raw_csv import Event, RawCsv
 
 WINDOW = "window"
@@ -44,7 +45,8 @@ class Rates:
 class RunProgress:
     """Contents of the live line: phase, seconds done of how many, and rates over the last interval (None: unknown).
 
-    ``wanted_per_s`` is the rate that was given, if one was. ``so_far`` allows rates over any other time.
+    ``wanted_per_s`` is the rate that was given, if one was. ``so_far`` allows rates over any other time. ``timed`` is
+    what latencies are of.
     ``done`` of ``total`` in ``unit`` is the progress of sessions that connect, or that load their own tables. ``said``
     is what a load that is not ours has in place of rates: figures of the server, in words.
     """
@@ -56,6 +58,7 @@ class RunProgress:
     server_cpu: float | None = None
     wanted_per_s: float | None = None
     so_far: Amounts | None = None
+    timed: Timed = SINGLE
     done: int | None = None
     total: int = 0
     unit: str = "blocks"

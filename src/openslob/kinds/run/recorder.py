@@ -29,6 +29,7 @@ from openslob.kinds.run.progress import Amounts, ProgressSink, RunProgress, rate
 from openslob.kinds.run.samplers import SystemReading
 from openslob.kinds.run.session_pool import Message
 from openslob.kinds.run.worker import SliceDone
+from openslob.metrics.timed import SINGLE, Timed
 from openslob.record.raw_csv import RawCsv
 
 # The closing reading may follow a periodic one at once; rates over less than this would be noise.
@@ -274,6 +275,7 @@ class WindowAccumulator:
         self.connects = Histogram()
         # Several drivers have a part of the sessions each.
         self._pacer = pacer_of(plans[0].workload, begin_ns) if plans else None
+        self.timed = Timed(plans[0].workload.pipeline) if plans else SINGLE
         self._by_number = {plan.number: _SessionAccumulator(plan, self._pacer) for plan in plans}
         self._sessions = list(self._by_number.values())
 
@@ -367,7 +369,7 @@ class WindowAccumulator:
             at_s,
             counts.ops,
             sum(histogram.sum_us for histogram in service),
-            counts.rows_read + counts.rows_updated + counts.rows_scanned,
+            counts.rows_visited,
             counts.updates,
             reads,
             (_together(self.response) if self.is_paced else {}) or _together(self.latency),
@@ -458,6 +460,7 @@ class Recorder(ReadingsRecorder):
                 server_cpu=None if host.server_cpu_s is None else host.server_cpu_s / host.seconds,
                 wanted_per_s=self.accumulator.asked_per_s(begin_ns, end_ns) if self.accumulator.is_paced else None,
                 so_far=now,
+                timed=self.accumulator.timed,
             )
         )
 

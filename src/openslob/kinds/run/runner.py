@@ -420,8 +420,9 @@ class _Run:
         host = aftermath.with_drivers(seen, self._drivers)
         host = aftermath.set_host_facts(self._builder, samplers, recorder.limits, host)
         ceiling = self._request.ceiling
-        after_it = aftermath.data_after(self._engine, self._builder.notes) if after else (None, None, "")
-        blocks_after, blocks_loaded, data_fault = after_it
+        blocks_after, data_fault = (
+            aftermath.data_after(self._engine, self._builder.notes, self._workload.churns) if after else (None, "")
+        )
         # What no row says, and reasons why figures are unknown.
         return replace(
             measured,
@@ -436,7 +437,6 @@ class _Run:
             file_system=self._builder.environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
             blocks_after=blocks_after,
-            blocks_loaded=blocks_loaded,
             data_fault=data_fault,
             errors=errors,
             interrupted=self._patience.interrupt.requested,

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
-from openslob.kinds.storage.record import CEILING, StorageFolder, StorageRecord
 from openslob.record.kinds import Labels
 from openslob.report.format import micros, number
 
 if TYPE_CHECKING:
+    from openslob.kinds.storage.record import StorageFolder, StorageRecord
     from openslob.record.model import RunRecord
     from openslob.report.document import Document
 
@@ -20,18 +20,26 @@ if TYPE_CHECKING:
 _RATES = {"looked_mb_per_s": "MB/s, each byte examined", "max_mb_per_s": "MB/s", "random_iops": "IOPS"}
 
 
-class StorageKind(DocumentKind[StorageRecord]):
+class StorageKind(DocumentKind["StorageRecord"]):
     """Raw measurements."""
 
     labels = Labels("raw measurement", "raw", "slob raw calibrate", so_far="; these are the steps so far", rank=2)
-    folder = StorageFolder
+    files = ("storage.json",)
     says_nothing_before_the_end = True
     pages_show_several = True
     is_ceiling = True
     why_not_derived = "fio's own numbers are all that there is of a raw measurement"
 
+    @property
+    def folder(self) -> type[StorageFolder]:
+        from openslob.kinds.storage.record import StorageFolder
+
+        return StorageFolder
+
     def is_by_the_way(self, record: StorageRecord) -> bool:
         """Return whether a run or a sweep made it for itself: the ceiling that it measured first."""
+        from openslob.kinds.storage.record import CEILING
+
         return record.tool == CEILING
 
     def row(self, record: StorageRecord) -> Row:

@@ -12,16 +12,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from openslob.analyze.curves.ceiling import host_and_device
-from openslob.core.measurement import CeilingPoint, StorageAlone
 from openslob.record.model import DocumentWithFigures, Figure, RecordModel, Status, Verdict, value_of
 from openslob.record.parts import Asked, Environment, Facts, Latency
 from openslob.record.store import UNFINISHED, DocumentFolder
 from openslob.record.versions import Format
+
+if TYPE_CHECKING:
+    from openslob.core.measurement import StorageAlone
 
 STORAGE_VERSION = 1
 STORAGE_FILE = "storage.json"
@@ -124,6 +125,10 @@ load, find = StorageFolder.load, StorageFolder.find
 
 def storage_alone(record: StorageRecord) -> StorageAlone:
     """Return what runs on the same storage are compared with: its plain random reads, medians over all steps."""
+    # A list of records needs neither.
+    from openslob.analyze.curves.ceiling import host_and_device  # noqa: PLC0415
+    from openslob.core.measurement import CeilingPoint, StorageAlone  # noqa: PLC0415
+
     steps: dict[int, dict[int, list[StorageStep]]] = defaultdict(lambda: defaultdict(list))
     for step in record.steps:
         load = step.load

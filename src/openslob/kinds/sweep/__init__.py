@@ -12,7 +12,6 @@ from openslob.analyze.outcome import count_noun
 from openslob.analyze.verdict_registry import invalidates
 from openslob.core.errors import UsageError
 from openslob.kinds.contract import AS_IT_IS, DocumentKind, Row, Wanted, list_failed
-from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepFolder, SweepRecord
 from openslob.record.finding import Found
 from openslob.record.kinds import Labels
 from openslob.record.model import RunRecord, Status
@@ -24,17 +23,24 @@ if TYPE_CHECKING:
     from openslob.analyze.curves.points import ParameterValue, Run
     from openslob.analyze.derive import Derived
     from openslob.kinds.sweep.live import FollowedSweep
+    from openslob.kinds.sweep.record import SweepFolder, SweepRecord
     from openslob.report.document import Document
 
 
-class SweepKind(DocumentKind[SweepRecord]):
+class SweepKind(DocumentKind["SweepRecord"]):
     """Sweeps."""
 
     labels = Labels("sweep", "sweep", "slob sweep", "point", "; these are the points so far", rank=1)
-    folder = SweepFolder
+    files = ("sweep.json",)
     has_runs = True
     has_own_page = False
     chooses_runs = True
+
+    @property
+    def folder(self) -> type[SweepFolder]:
+        from openslob.kinds.sweep.record import SweepFolder
+
+        return SweepFolder
 
     def row(self, record: SweepRecord) -> Row:
         """Return the main figures: the values of parameters over the points, and how these ended."""
@@ -73,7 +79,7 @@ class SweepKind(DocumentKind[SweepRecord]):
         runs = [point.run for point in record.points if point.run]
         kept = [run for run in runs if (found.folder / run / RECORD_FILE).is_file()]
         files = [(f"{record.id}/{run}", found.folder / run / RECORD_FILE) for run in kept]
-        return [(record.id, found.folder / SWEEP_FILE), *files]
+        return [(record.id, found.folder / self.files[0]), *files]
 
     def left_out(self, _found: Found) -> list[RunRecord]:
         """Return nothing: a sweep is kept whole."""
@@ -122,6 +128,8 @@ class SweepKind(DocumentKind[SweepRecord]):
 
 def _repeats(record: SweepRecord, runs: Sequence[RunRecord]) -> Iterator[list[RunRecord]]:
     """Yield the runs of each point that is done: those whose figures can be used, if there are any."""
+    from openslob.kinds.sweep.record import PointState
+
     usable = [run for run in runs if not any(map(invalidates, list_failed(run.verdicts)))]
     by_id = {run.id: run for run in usable or runs}
     points = defaultdict[str, list[RunRecord]](list)

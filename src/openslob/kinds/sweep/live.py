@@ -15,6 +15,7 @@ from openslob.kinds.run.live.latest import FollowedRuns
 from openslob.kinds.run.live.run_view import RunView
 from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepPoint, SweepRecord, load_sweep
 from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
+from openslob.metrics import Timed
 from openslob.metrics.run_metrics import latency_of
 from openslob.record import store
 from openslob.record.model import Figure, Holds, RunRecord, Verdict
@@ -61,6 +62,7 @@ class SweepView:
             elapsed_s=shown.elapsed_s if shown else 0.0,
             planned_s=shown.planned_s if shown else None,
             reservations=run.reservations if run else (),
+            batch=Timed.together({**record.workload, **point.values} for point in record.points).size,
         )
 
     @property

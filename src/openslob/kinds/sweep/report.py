@@ -40,7 +40,8 @@ from openslob.report.document import (
 )
 from openslob.report.format import MISSING, NO_BREAK, WIDTH, micros, number, percent, size
 from openslob.report.record_view import REACHED_DEVICE, FigureNames
-from openslob.report.set_summary import cost_at, figure_with_interval, mismatch_text, name_limit, reads_are_physical
+from openslob.report.set_summary import cost_at, figure_with_interval, mismatch_text, name_limit
+from openslob.report.several_runs import names_for
 from openslob.report.slowest import of_single_blocks, slowest_section
 from openslob.report.text_plot import text_petals
 
@@ -77,7 +78,7 @@ def sweep_document(record: SweepRecord, runs: Sequence[Run], folder: Path | None
     search, states = _search_result(record, runs), _point_states(record)
     series = points.series if points else ()
     heads = plain_paragraphs(_head(each, points) for each in series) if points else ()
-    names = FigureNames(reads_are_physical([run.record for run in runs]))
+    names = names_for([run.record for run in runs])
     shown = (
         (section for each in series for section in _show_series(each, points, record.figures, names)) if points else ()
     )
@@ -114,7 +115,7 @@ def _search_result(record: SweepRecord, runs: Sequence[Run]) -> tuple[Paragraph,
     limit = f"{micros(search.limit_us)} at {search.at}"
     if search.sessions is None or search.throughput is None:
         return plain_paragraphs([f"No session count stays under {limit}: {search.why}."])
-    reads = METRICS[search.throughput].label_of(reads_are_physical([run.record for run in runs])).lower()
+    reads = names_for([run.record for run in runs]).label(search.throughput).lower()
     sessions = f"{search.sessions} session{'s' if search.sessions != 1 else ''}"
     return plain_paragraphs(
         [
@@ -148,6 +149,7 @@ def _show_series(series: Series, points: PointSet, figures: Sequence[str], names
 
 def _titles(points: PointSet) -> tuple[str, ...]:
     heads = {"sessions": step_word(points.along)}
+    heads |= {f"op {at}": f"{points.timed.short} {at}" for at in ("p50", "p99")}
     if points.axes.latency == RESPONSE_LATENCY:
         heads |= {"op p50": "resp p50", "op p99": "resp p99", "latency": "response"}
     return tuple(heads.get(name, name) for name in _COLUMNS)

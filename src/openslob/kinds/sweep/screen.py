@@ -14,6 +14,7 @@ from openslob.core.places import server_of
 from openslob.core.session_classes import parse_classes
 from openslob.core.workload import CLASSES
 from openslob.kinds.sweep.record import PointState, SweepRecord
+from openslob.metrics import Timed
 from openslob.record.model import RunRecord, Status, Verdict
 from openslob.record.varied import Value, word_for
 from openslob.report.document import Paragraph, Part, Screen, TextTable, VerdictsOfSeveral
@@ -91,7 +92,8 @@ def answer_of(points: PointSet | None, named: Mapping[str, RunRecord], beside: b
     records = [named[each] for point in series.points for each in point.record_ids]
     reads = reads_per_s(series, peak, reads_are_physical(records))
     whose = "" if series.label == ONE_LINE else f" with {series.label}"
-    latency = f"{micros(peak.mean(series.axes.latency))} {'a read' if series.axes == PHYSICAL else 'an operation'}"
+    what = "a read" if series.axes == PHYSICAL else Timed.of(peak.parameters).a()
+    latency = f"{micros(peak.mean(series.axes.latency))} {what}"
     doubt = "Not to be used: " if peak.severity is Severity.INVALID else ""
     first = f"{doubt}{figure_with_interval(peak.figure(series.axes.throughput))} {reads} at {peak.at}{whose}, {latency}"
     others = [_against(best, pair) for pair in peaks if pair is not best] if beside and len(peaks) <= _BESIDE else []
@@ -158,7 +160,7 @@ def _one_series(series: Series, points: PointSet) -> TextTable:
         )
         for point in _few(series.points)
     ]
-    head = (_step_title(points), "per second", latency, "op p99", "CPU left", "limit", "checks")
+    head = (_step_title(points), "per second", latency, f"{points.timed.short} p99", "CPU left", "limit", "checks")
     return TextTable(head, rows, texts=frozenset({5, 6}))
 
 
@@ -166,7 +168,7 @@ def _timed(points: PointSet) -> tuple[str, str]:
     """Return what the latency of a table is of, and the name of the figure that is the p99 beside it."""
     if points.axes.latency == RESPONSE_LATENCY:
         return "response", "op_response_p99_us"
-    return "a read" if points.axes == PHYSICAL else "op mean", "op_p99_us"
+    return "a read" if points.axes == PHYSICAL else f"{points.timed.short} mean", "op_p99_us"
 
 
 def _beside(series: Sequence[Series], points: PointSet) -> TextTable:

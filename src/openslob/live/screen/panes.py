@@ -148,13 +148,15 @@ def latency(canvas: Canvas, shown: PaneContent) -> None:
         latency_of(canvas, shown, kinds[0])
     else:
         wanted = {f"latency.{kind}.{each}_us": f"{kind} {each}" for kind in kinds for each in ("p99", "p50")}
-        _lines(canvas, shown, "Latency", _there(shown, wanted), micros, log=True)
+        timed = shown.view.head.timed
+        title = f"Latency of {timed.many()}" if timed.is_batch else "Latency"
+        _lines(canvas, shown, title, _there(shown, wanted), micros, log=True)
 
 
 def latency_of(canvas: Canvas, shown: PaneContent, kind: str) -> None:
     """Draw the percentiles of one kind of operation."""
     wanted = {f"latency.{kind}.{each}_us": text for each, text in _PERCENTILES.items()}
-    _lines(canvas, shown, f"Latency of {kind}s", _there(shown, wanted), micros, log=True)
+    _lines(canvas, shown, f"Latency of {shown.view.head.timed.many(kind)}", _there(shown, wanted), micros, log=True)
 
 
 def waits(canvas: Canvas, shown: PaneContent) -> None:
@@ -198,7 +200,7 @@ def heat_of(canvas: Canvas, shown: PaneContent, of: str) -> None:
     """Draw the map of one kind of operation, or of one event of the engine."""
     own = of in shown.kinds
     share = "share of the time" if shown.intensity else f"share of {'operations' if own else 'waits'}"
-    name = f"Latency of {of}s" if own else f"Engine's waits, {of.partition(':')[2] or of}"
+    name = f"Latency of {shown.view.head.timed.many(of)}" if own else f"Engine's waits, {of.partition(':')[2] or of}"
     _title(canvas, shown, f"{name}, {share}")
     found = shown.view.heat(of, shown.span.begin_s, shown.span.end_s, max(canvas.width - 8, 2))
     extent = MapRange.of(found)
@@ -276,7 +278,8 @@ def petals(canvas: Canvas, shown: PaneContent) -> None:
     axes = axes_for(shown.record.points)
     lines = _petal_lines(shown.record.points, axes)
     across = f"{FIGURES[axes.throughput]} per second"
-    up = FIGURES.get(axes.latency, "mean latency")
+    timed = shown.record.head.timed
+    up = FIGURES.get(axes.latency, f"mean latency of {timed.a()}" if timed.is_batch else "mean latency")
     _title(canvas, shown, "Petals")
     drawn = canvas.width >= _LEAST_PLOT and text_plot(lines, across, up, canvas.width, max(canvas.height - 6, 3))
     if not drawn:

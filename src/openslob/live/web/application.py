@@ -264,6 +264,7 @@ def figures_now(view: View) -> Now:
         running=view.head.progress is RecordState.RUNNING,
         figures=run.now,
         latency=_latency(run),
+        timed=run.head.timed,
         verdicts=run.verdicts,
     )
 

@@ -27,7 +27,7 @@ from openslob.live.web.pictures import (
     pictures_of,
     specification,
 )
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, Timed
 from openslob.record.model import Figure, Holds, Verdict
 from openslob.report.document import VerdictLine, Verdicts
 from openslob.report.format import quantity
@@ -108,7 +108,7 @@ class Board:
         run = view.current or view
         if self._updates % _JUDGED_EVERY == 0 or run.head.progress is not self._progress or run.head.id != self._run:
             self._verdicts = run.verdicts
-        names = names_of(self._verdicts)
+        names = names_of(self._verdicts, view.head.timed)
         now = sections(view, self._verdicts, read_share, view.head.elapsed_s if end_s is None else end_s)
         patch = _find_changed(self._sections, now)
         self._sections = now
@@ -235,7 +235,7 @@ def _find_changed(before: Patch, after: Patch) -> Patch:
 def sections(view: View, verdicts: Sequence[Verdict], read_share: float, end_s: float) -> dict[str, Any]:
     """Return what is shown of a view; the record ends at ``end_s``, and a share of it was read."""
     run = view.current or view
-    names, now = names_of(verdicts), run.now
+    names, now = names_of(verdicts, view.head.timed), run.now
     return {
         "head": _head(view.head, end_s),
         "read_pct": math.floor(100 * read_share),
@@ -248,9 +248,10 @@ def sections(view: View, verdicts: Sequence[Verdict], read_share: float, end_s: 
     }
 
 
-def names_of(verdicts: Sequence[Verdict]) -> FigureNames:
+def names_of(verdicts: Sequence[Verdict], timed: Timed) -> FigureNames:
     """Return the names of figures: reads are physical only if they are known to have reached a device."""
-    return FigureNames(any(each.name == REACHED_DEVICE and each.verdict is Holds.HOLDS for each in verdicts))
+    physical = any(each.name == REACHED_DEVICE and each.verdict is Holds.HOLDS for each in verdicts)
+    return FigureNames(physical, timed=timed)
 
 
 def _head(head: Head, end_s: float) -> dict[str, Any]:

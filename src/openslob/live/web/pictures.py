@@ -23,8 +23,9 @@ from openslob.analyze.verdict_registry import gravest, row_of
 from openslob.core.session_classes import split_kind
 from openslob.kinds.view import CLASS_RATE, Curve, HeatMap, PetalPoint, Stack, View
 from openslob.live.axes import DONE, axes_for
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, Timed
 from openslob.metrics.model import TimelinePanel
+from openslob.metrics.timed import SINGLE
 from openslob.report.charts import heat, over_time, time_panels
 from openslob.report.charts.petals import Growing, petal_panel, verdict_sign
 from openslob.report.charts.picture import Panel, Picture, Spec, page_specs
@@ -126,8 +127,8 @@ def pictures_of(view: View, names: FigureNames) -> list[LivePicture]:
     """Return the pictures of a run or an observation, in the order of the report."""
     there = view.names
     timed = [name.split(".") for name in there if name.split(".")[0] in _TIMES and name.endswith(".p50_us")]
-    bands = [Bands(what, kind) for what, kind, _ in timed]
-    maps = [Heat(band.kind, weight) for band in bands if band.what == "latency" for weight in _MAPS]
+    bands = [Bands(what, kind, view.head.timed) for what, kind, _ in timed]
+    maps = [Heat(band.kind, weight, timed=band.timed) for band in bands if band.what == "latency" for weight in _MAPS]
     rates = [
         _rates(there, names, "requests", "Requests", "per second", _of(TimelinePanel.REQUESTS)),
         _rates(there, names, "sizes", "Throughput", "MB/s", _of(TimelinePanel.SIZES)),
@@ -223,6 +224,7 @@ class Bands(_OfOwnRows):
 
     what: str
     kind: str
+    timed: Timed = SINGLE
 
     @property
     def name(self) -> str:
@@ -232,7 +234,7 @@ class Bands(_OfOwnRows):
     @property
     def title(self) -> str:
         """The heading over it."""
-        return f"{_TIMES[self.what]} of {self.kind}s"
+        return f"{_TIMES[self.what]} of {self.timed.many(self.kind)}"
 
     def read(self, view: View, steps: TimeSteps) -> list[Row]:
         """Return a row for each step."""
@@ -253,7 +255,7 @@ class Bands(_OfOwnRows):
     def panel(self, names: Names) -> Panel:
         """Return the bands."""
         scale = time_panels.log_scale(*SENT_LATENCY)
-        return time_panels.bands(self.kind, SENT, names, scale, SENT_ENDS)
+        return time_panels.bands(self.timed.one(self.kind), SENT, names, scale, SENT_ENDS)
 
 
 @dataclass(frozen=True)
@@ -280,6 +282,7 @@ class Heat:
     kind: str
     weight: heat.Weight
     what: str = "operations"
+    timed: Timed = SINGLE
 
     @property
     def name(self) -> str:
@@ -289,7 +292,8 @@ class Heat:
     @property
     def title(self) -> str:
         """The heading over it."""
-        of = f"Latency of {self.kind}s" if self.what == "operations" else f"Engine's waits, {self.kind},"
+        is_own = self.what == "operations"
+        of = f"Latency of {self.timed.many(self.kind)}" if is_own else f"Engine's waits, {self.kind},"
         return f"{of} over time: {_MAPS[self.weight].format(self.what)}"
 
     @property
@@ -312,7 +316,7 @@ class Heat:
 
     def panel(self, names: Names) -> Panel:  # noqa: ARG002 - a map draws the same of all
         """Return the map."""
-        label, mean = self.kind.partition(":")[2] or self.kind, self.what != "waits"
+        label, mean = self.kind.partition(":")[2] or self.timed.one(self.kind), self.what != "waits"
         return heat.heat_panel(label, self.what, self.weight, SENT, SENT_LATENCY, SENT_ENDS, mean)
 
 

@@ -10,7 +10,7 @@ import altair as alt
 from openslob.analyze.compare import Comparison
 from openslob.analyze.differences import Difference, Outcome
 from openslob.core.histogram import bucket_of
-from openslob.metrics import METRICS, Better
+from openslob.metrics import METRICS, Better, Timed
 from openslob.record.model import RunRecord
 from openslob.report.charts.colours import QUIET, SERIES
 from openslob.report.charts.over_time import exceeding
@@ -107,6 +107,7 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
     if not rows:
         return None
     runs = list(dict.fromkeys(row["run"] for row in rows))
+    timed = Timed.together(record.spec for _, record in records)
     pick = legend_selection("run", "picked_run")
     least = min(row["share_pct"] for row in rows)
     y_scale = alt.Scale(type="log", domain=[least * 0.85, 100])
@@ -114,8 +115,8 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
         alt.Chart(inline(rows))
         .mark_line(interpolate="step-before", strokeWidth=1.8)
         .encode(
-            x=alt.X("us:Q", title="latency of an operation (µs)", scale=from_zero([row["us"] for row in rows])),
-            y=alt.Y("share_pct:Q", title="operations that took at least this long (%)", scale=y_scale),
+            x=alt.X("us:Q", title=f"latency of {timed.a()} (µs)", scale=from_zero([row["us"] for row in rows])),
+            y=alt.Y("share_pct:Q", title=f"{timed.many()} that took at least this long (%)", scale=y_scale),
             color=colour_by("run", runs, outlined=True),
             strokeDash=dash_by("run", runs, outlined=True),
             tooltip=[alt.Tooltip("run:N", title="run")],
@@ -125,8 +126,8 @@ def tails(records: Sequence[tuple[str, RunRecord]]) -> Picture | None:
     )
     return Picture(
         name="tails",
-        title="Latency of operations, side by side",
-        description=f"The share of operations that took at least a given time, for {', '.join(runs)}.",
+        title=f"Latency of {timed.many()}, side by side",
+        description=f"The share of {timed.many()} that took at least a given time, for {', '.join(runs)}.",
         panels=(panel,),
     )
 

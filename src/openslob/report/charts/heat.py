@@ -13,7 +13,7 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.load_kinds import batch_size, timed_in_words
+from openslob.analyze.load_kinds import timed_of
 from openslob.core.histogram import Histogram
 from openslob.record.model import RunRecord
 from openslob.report.charts import over_time
@@ -52,7 +52,8 @@ FREQUENCY, INTENSITY = Weight("share_pct", "% of the step's {}"), Weight("time_p
 
 def heat_map(record: RunRecord, raw: RunSeries) -> Picture | None:
     """Return maps of latency over time, in which a stall is a tall column; None if nothing was recorded."""
-    title = "Latency over time" if batch_size(record) == 1 else f"Latency of {timed_in_words(record)} over time"
+    timed = timed_of(record)
+    title = f"Latency of {timed.many()} over time" if timed.is_batch else "Latency over time"
     return _of_operations("latency-over-time", title, record, raw, raw.latency)
 
 
@@ -85,7 +86,8 @@ def _of_operations(
     name: str, title: str, record: RunRecord, raw: RunSeries, latency: Mapping[str, Mapping[int, Histogram]]
 ) -> Picture | None:
     length = record.window.load_seconds if record.window else 0.0
-    cells = {kind: over_time.heat_cells(of_kind, length) for kind, of_kind in latency.items()} if length else {}
+    timed = timed_of(record)
+    cells = {timed.one(kind): over_time.heat_cells(found, length) for kind, found in latency.items()} if length else {}
     return _maps(name, title, "operations", cells, length, (MEAN, *slice_notes(raw)))
 
 

@@ -12,6 +12,7 @@ from openslob.analyze.curves.points import CLASS_COUNT
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
 from openslob.analyze.statistics import Estimate
 from openslob.core.session_classes import name_kind
+from openslob.metrics import Timed
 from openslob.report.charts.petals import dots_by_doubt, stretches, verdict_sign
 from openslob.report.charts.picture import Panel, Picture, layer_charts
 from openslob.report.charts.theme import (
@@ -45,14 +46,16 @@ def latency_percentiles(points: PointSet) -> Picture:
     """Return the latency percentiles of the most frequent kind of operation over sessions."""
     chosen = tuple(PERCENTILES) if len(points.series) <= FULL_LINES else FEW
     op = "op_response" if points.axes.latency == RESPONSE_LATENCY else "op"
+    what = "Latency" if op == "op" else "Response time"
+    whose = f" of {points.timed.many()}" if points.timed.is_batch else ""
     rows = [row | {"percentile": PERCENTILES[name]} for name in chosen for row in session_rows(points, f"{op}_{name}")]
     shown = ", ".join(PERCENTILES[name] for name in chosen)
     return Picture(
         name="latency-percentiles",
-        title=f"{'Latency' if op == 'op' else 'Response time'} percentiles over {axis_text(points)}",
-        description=f"Latency of an operation ({shown}) over the number of {axis_text(points)}. "
+        title=f"{what} percentiles{whose} over {axis_text(points)}",
+        description=f"Latency of {points.timed.a()} ({shown}) over the number of {axis_text(points)}. "
         f"{_first_to_last(points, f'{op}_p99_us', 'p99')}",
-        panels=(_percentile_panel(rows, axis_text(points)),) if rows else (),
+        panels=(_percentile_panel(rows, axis_text(points), points.timed),) if rows else (),
         notes=NOTES,
         table=_table(points, {f"{op}_{name}": PERCENTILES[name] + " (µs)" for name in PERCENTILES}),
     )
@@ -114,16 +117,16 @@ def session_rows(points: PointSet, figure: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def _percentile_panel(rows: list[Row], along: str) -> Panel:
+def _percentile_panel(rows: list[Row], along: str, timed: Timed) -> Panel:
     lines, names = (list(dict.fromkeys(row[field] for row in rows)) for field in ("line", "percentile"))
     picks = [legend_selection("line", "picked_line"), legend_selection("percentile", "picked_percentile")]
-    y = alt.Y("value:Q", title="latency of an operation (µs)", scale=_axis_scale(rows))
+    y = alt.Y("value:Q", title=f"latency of {timed.a()} (µs)", scale=_axis_scale(rows))
     base = _base(rows, along).encode(y=y, color=colour_by("line", lines), **selection_opacity(*picks))
     drawn = base.mark_line(strokeWidth=1.8).encode(
         strokeDash=dash_by("percentile", names, outlined=True),
         detail=[alt.Detail("line:N"), alt.Detail("percentile:N"), alt.Detail("stretch:N")],
     )
-    tips = [*_tips("latency (µs)", along), Tip("percentile", "percentile")]
+    tips = [*_tips(f"{timed.at('latency')} (µs)", along), Tip("percentile", "percentile")]
     return layer_charts(_bars(base), drawn, *_dots(base, shape_by("line", lines), tips), params=picks)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from openslob.analyze.load_kinds import batch_size
+from openslob.analyze.load_kinds import timed_of
 from openslob.analyze.timeline import OBSERVED_STEP_S
 from openslob.analyze.verdicts.environment import MIN_BEYOND
 from openslob.core.histogram import Histogram, bucket_of
@@ -34,6 +34,7 @@ _BAR_TIPS = (Tip("from_us", "from (µs)"), Tip("to_us", "below (µs)"), Tip("cou
 
 def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None) -> Picture:
     """Return requests, MB/s, latency percentiles, wait events and CPU over the time of the load."""
+    timed = timed_of(record)
     names, length = names or FigureNames(), record.window.load_seconds if record.window else 0.0
     engine = over_time.evenly_counted(raw.engine, raw.even_s)
     requests, sizes = (
@@ -44,7 +45,7 @@ def timeline(record: RunRecord, raw: RunSeries, names: FigureNames | None = None
         TimelinePanel.REQUESTS: _rates("picked_rate", requests, "per second", names, length) if requests else None,
         TimelinePanel.SIZES: _rates("picked_size", sizes, "MB/s", names, length) if sizes else None,
         **{
-            f"latency of {kind}s": _bands(kind, over_time.latency_bands(of_kind, length), length)
+            f"latency of {timed.many(kind)}": _bands(timed.one(kind), over_time.latency_bands(of_kind, length), length)
             for kind, of_kind in raw.latency.items()
         },
         "sessions waiting": _waits(over_time.wait_rows(raw.waits, length), length) if raw.waits else None,
@@ -148,11 +149,9 @@ _NOTES = {RecordKind.RUN: _notes_of_run, RecordKind.OBSERVATION: _notes_of_obser
 
 def latency_histogram(record: RunRecord) -> Picture | None:
     """Return histograms of service times by kind of operation, with percentiles marked; None without operations."""
-    return _histograms("latency", f"Latency of {_timed(record)}", record.latency)
-
-
-def _timed(record: RunRecord) -> str:
-    return "operations" if batch_size(record) == 1 else f"batches of {batch_size(record)} operations"
+    timed = timed_of(record)
+    by_kind = {timed.one(kind): figures for kind, figures in record.latency.items()}
+    return _histograms("latency", f"Latency of {timed.many()}", by_kind)
 
 
 def response_histogram(record: RunRecord) -> Picture | None:

@@ -126,10 +126,10 @@ def test_tables_of_tables_integers_that_wrap_and_moments(elements, product, mome
 
 @table(("wrong", "holds"), [({}, True), ({1: -1, 2: 1}, False), ({1: -1}, False)])
 def test_keys_that_a_law_draws_are_those_of_the_same_numbers_here(wrong, holds):
-    drawn, state = Counter(wrong), 12345
+    law, drawn, state = KeyLaw(0.99, 300), Counter(wrong), 12345
     for _ in range(20_000):
         state = (state * 1_664_525 + 1) % 2**32
-        drawn[KeyLaw(0.99, 300).key_of(KeyLaw(0.99, 300).rank_at((state + 2**31) % 2**32 / 2**32))] += 1
+        drawn[law.key_of(law.rank_at((state + 2**31) % 2**32 / 2**32))] += 1
     answer = asked(21, Answering({"found": " ".join(f"{key} {times}" for key, times in drawn.items())}))
     assert answer.holds is holds
     assert answer.figures == {"draws": drawn.total(), "other_keys": 0 if holds else 1}

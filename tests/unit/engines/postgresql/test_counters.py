@@ -147,3 +147,12 @@ def test_without_statistics_of_tables_reads_are_those_of_all():
     assert {"logical_reads", "read_requests", "read_bytes"} <= delta.server_wide
     assert delta.unknown["rows_read"] == "track_counts is off"
     assert delta.others == {}
+
+
+def test_what_rows_leave_behind_that_come_and_go_may_become_less():
+    left = {"rows": 200, "table_bytes": 3 * BLOCK, "index_bytes": 0, "dead_rows": -40, "vacuums": 1}
+    delta = to_delta({**DATA, **{f"churn.{name}": value for name, value in left.items()}}, BLOCK)
+    assert (delta.rows_inserted_or_deleted, delta.dead_rows, delta.vacuums) == (200, -40, 1)
+    assert (delta.table_bytes, delta.index_bytes, delta.purge_lag) == (3 * BLOCK, 0, None)
+    assert "purge_lag" in delta.unknown
+    assert "purge_lag" not in to_delta(DATA, BLOCK).unknown

@@ -11,7 +11,7 @@ import openslob
 from factories.pairs import Host, ab_record
 from factories.tables import table
 from openslob.kinds.ab.pictures import ab_picture
-from openslob.kinds.ab.report import ab_document
+from openslob.kinds.ab.report import ab_document, name_figure, subject_of
 from openslob.record.model import Status
 from openslob.report.terminal import render_answer, render_screen
 
@@ -111,3 +111,13 @@ def test_python_raises_what_a_comparison_did_not_come_to(tmp_path, monkeypatch, 
         openslob.ab("as-is", "jit=off", target="postgresql://u@db1/test")
     folder.record = record.model_copy(update={"status": Status.COMPLETE})
     assert openslob.ab("as-is", "jit=off", target="postgresql://u@db1/test").record.sides == record.sides
+
+
+def test_latencies_of_batches_are_called_so(tmp_path):
+    plain = ab_record(tmp_path)
+    batches = plain.model_copy(
+        update={"workload": {**plain.workload, "loop": "client", "pipeline": 16}, "figure": "op_p99_us"}
+    )
+    assert name_figure(batches, "op_p99_us") == "Batch of 16 operations p99"
+    assert name_figure(plain, "op_p99_us") == "Op p99"
+    assert "client loop in batches of 16" in subject_of(batches)

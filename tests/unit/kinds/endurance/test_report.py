@@ -19,10 +19,11 @@ from openslob.kinds.endurance.pictures import endurance_pictures
 from openslob.kinds.endurance.report import endurance_document, mark_text, moment
 from openslob.kinds.endurance.segments import course_of, read_course, with_figures
 from openslob.kinds.run.live.latest import FollowedRuns
+from openslob.metrics import Timed
 from openslob.record import store
 from openslob.record.model import Holds, Verdict
 from openslob.report.charts.picture import chart
-from openslob.report.terminal import render_text
+from openslob.report.terminal import render_screen, render_text
 
 SESSIONS = 8
 
@@ -181,3 +182,17 @@ def test_slow_stretches_are_shown_by_cause_with_the_evidence_of_the_worst(record
     assert "lock 2 12 s 1,080 0:00:10 10 s" in text
     assert "lock: at 0:00:10, 16 sessions waited" in text
     assert "8 sessions waited" not in text.replace("16 sessions waited", "")
+
+
+def test_latencies_of_batches_are_called_so(course, record, folder):
+    batches = record.model_copy(update={"workload": {**record.workload, "loop": "client", "pipeline": 16}})
+    drawn, whole, screen = (
+        str([chart(picture).to_dict(validate=False) for picture in endurance_pictures(course, (), Timed(16))]),
+        render_text(endurance_document(batches, folder)),
+        render_screen(endurance_document(batches, folder), 120),
+    )
+    assert "batch of 16 operations latency (µs)" in drawn
+    assert "'operation latency (µs)'" not in drawn
+    assert "batch p99" in whole
+    assert "client loop in batches of 16" in screen
+    assert "batch" not in render_text(endurance_document(record, folder))

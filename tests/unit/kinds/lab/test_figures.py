@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
+from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, foreground_only, lab_record
 from factories.records import physical
 from openslob.kinds.lab.figures import (
     CONTROL,
     P99,
     PER_CPU,
+    PER_FOREGROUND_CPU,
     RATE,
     SETTLED,
     VALID,
@@ -19,7 +20,9 @@ from openslob.kinds.lab.figures import (
     with_results,
 )
 from openslob.metrics.run_metrics import figure_of
-from openslob.record.model import Holds
+from openslob.record.model import Figure, Holds
+
+pytestmark = pytest.mark.any_python
 
 
 def verdicts(record):
@@ -130,6 +133,16 @@ def test_a_run_counts_by_its_rate_its_rate_per_cpu_and_its_p99():
     p99 = figure_of(record, "op_p99_us")
     assert p99
     assert figures_of(record, "ops_per_s") == {RATE: rate, PER_CPU: rate / cpu, P99: p99}
+
+
+def test_where_the_cpu_of_the_server_is_not_known_that_of_its_sessions_counts():
+    whole = physical()
+    record = whole.model_copy(update={"summary": {**whole.summary, "db_cpu_per_s": Figure(value=None, unit="s/s")}})
+    rate, cpu = (record.value(name) for name in ("ops_per_s", "foreground_cpu_per_s"))
+    p99 = figure_of(record, "op_p99_us")
+    assert figures_of(record, "ops_per_s") == {RATE: rate, PER_CPU: None, PER_FOREGROUND_CPU: rate / cpu, P99: p99}
+    lab = foreground_only(lab_record((PAGES_OFF, 1.12)))
+    assert lab.result(PAGES_OFF, "update").figures.keys() == {RATE, PER_FOREGROUND_CPU, P99}
 
 
 def values(count, load="scan"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pytest
 
-from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, lab_record
+from factories.labs import METHOD, PAGES_OFF, SUMS_OFF, foreground_only, lab_record
 from openslob.kinds.lab.pictures import lab_pictures
 from openslob.kinds.lab.plan import needed_s, round_s, with_nothing_changed
 from openslob.kinds.lab.report import lab_document, lab_plan, ratio_number, ratio_text
@@ -35,6 +35,15 @@ def test_each_setting_has_its_sentence():
     assert "data_checksums=off (here: on) - physical: no difference seen in reads/s (any is smaller than" in text
     assert "huge_pages: no huge pages are free" in text
     assert "At 95 % each, about 0.2 would differ by chance alone" in text
+
+
+def test_a_rate_per_cpu_second_of_the_sessions_alone_is_named():
+    known, sessions = (lab_document(each) for each in (record(), foreground_only(record())))
+    for document, cpu in ((known, "CPU s"), (sessions, "foreground CPU s")):
+        text = words(render_text(document, 200))
+        assert f"setting load rate per {cpu} p99 pairs" in text
+        assert f" commits per {cpu}econd (" in text
+    assert "per foreground CPU s" in lab_pictures(foreground_only(record()))[0].table.head
 
 
 def test_the_headline_names_each_value_once_with_its_loads():

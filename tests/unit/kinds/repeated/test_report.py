@@ -127,3 +127,11 @@ def test_the_number_of_runs_is_that_of_the_time():
     assert Repeats(900.0, 3 * 86_400.0, None, "", None).planned == 288
     assert Repeats(900.0, None, 7, "", None).planned == 7
     assert Repeats(900.0, None, None, "", None).planned is None
+
+
+def test_latencies_of_batches_are_called_so():
+    plain = repeated_record((5000, 8))
+    batches = plain.model_copy(update={"workload": {**plain.workload, "loop": "client", "pipeline": 16}})
+    assert "batch p99" in render_text(repeated_document(batches))
+    assert "batch p99 (µs)" in str(chart(repeated_picture(batches)).to_dict(validate=False))
+    assert "batch" not in render_text(repeated_document(plain))

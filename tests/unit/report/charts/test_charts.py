@@ -37,6 +37,8 @@ from openslob.report.charts.run import latency_histogram, timeline
 from openslob.report.charts.theme import LOG_RATIO, count_axis, from_zero, is_log
 from openslob.report.record_view import FigureNames
 
+pytestmark = pytest.mark.any_python
+
 GOLDEN = GOLDEN / "charts"
 RUNS = sweep(counts=(2, 8, 32), update_pcts=(0, 20), repeats=3)
 FAILING = [failing(record, "quiet_machine") if record.spec["sessions"] == 32 else record for record in RUNS]

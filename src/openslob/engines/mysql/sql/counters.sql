@@ -107,6 +107,40 @@ WHERE object_schema = %(database)s AND object_name REGEXP %(tables)s AND object_
   AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
 
+-- name: churn_userstat
+-- This and the next ones are read with MODE=churn only. Visited rows of the test tables that were inserted or deleted: each
+-- goes with the others of its page. Parameters: rows_per_page.
+SELECT 'churn', 'rows', COALESCE(SUM(rows_changed), 0) / %(rows_per_page)s FROM information_schema.table_statistics
+WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
+
+-- name: churn_table_io
+SELECT 'churn', 'rows', COALESCE(SUM(count_insert + count_delete), 0) / %(rows_per_page)s
+FROM performance_schema.table_io_waits_summary_by_table
+WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$'
+  AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
+              WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
+
+-- name: churn_sizes_mariadb
+SELECT 'churn', 'table_bytes', SUM(file_size) FROM information_schema.innodb_sys_tablespaces
+WHERE SUBSTRING_INDEX(name, '/', 1) IN (%(folder)s, %(database)s)
+  AND SUBSTRING_INDEX(name, '/', -1) REGEXP '^cf1_[1-9][0-9]*$'
+HAVING COUNT(*) > 0
+
+-- name: churn_sizes_mysql
+SELECT 'churn', 'table_bytes', SUM(file_size) FROM information_schema.innodb_tablespaces
+WHERE SUBSTRING_INDEX(name, '/', 1) IN (%(folder)s, %(database)s)
+  AND SUBSTRING_INDEX(name, '/', -1) REGEXP '^cf1_[1-9][0-9]*$'
+HAVING COUNT(*) > 0
+
+-- name: churn_purge_mariadb
+-- The length of the history list.
+SELECT 'churn', 'purge_lag', CAST(variable_value AS DECIMAL(30)) FROM information_schema.global_status
+WHERE variable_name = 'INNODB_HISTORY_LIST_LENGTH'
+
+-- name: churn_purge_mysql
+SELECT 'churn', 'purge_lag', count FROM information_schema.innodb_metrics
+WHERE name = 'trx_rseg_history_len' AND status = 'enabled'
+
 -- name: files_watched
 -- A row if performance_schema counts and times requests of files.
 SELECT 1 AS watched FROM performance_schema.setup_instruments
@@ -140,25 +174,6 @@ JOIN (SELECT 'reads' AS name UNION ALL SELECT 'read_bytes' UNION ALL SELECT 'rea
 -- name: folder
 -- Result: folder, the name of the database as part of a file's name.
 SELECT CONVERT(CAST(CONVERT(%(database)s USING filename) AS BINARY) USING utf8mb4) AS folder
-
--- name: rocksdb_status
--- RocksDB's tickers, and how often and for how long writes were held back; times in µs.
-SELECT 'rocksdb', SUBSTR(UPPER(variable_name), 9), CAST(variable_value AS DECIMAL(30)) FROM information_schema.global_status
-WHERE variable_name IN (
-    'ROCKSDB_BLOCK_CACHE_HIT', 'ROCKSDB_BLOCK_CACHE_MISS', 'ROCKSDB_BYTES_READ', 'ROCKSDB_BYTES_WRITTEN',
-    'ROCKSDB_COMPACT_READ_BYTES', 'ROCKSDB_COMPACT_WRITE_BYTES', 'ROCKSDB_FLUSH_WRITE_BYTES', 'ROCKSDB_STALL_MICROS',
-    'ROCKSDB_ROWS_READ', 'ROCKSDB_STALL_TOTAL_SLOWDOWNS', 'ROCKSDB_STALL_TOTAL_STOPS', 'ROCKSDB_WAL_BYTES',
-    'ROCKSDB_WAL_SYNCED')
-
--- name: rocksdb_rows
--- Rows of our tables that userstat saw being read: not the first of a range, which the storage engine reads past the server.
-SELECT 'rocksdb', 'ROWS_SEEN', COALESCE(SUM(rows_read), 0) FROM information_schema.table_statistics
-WHERE table_schema = %(database)s AND table_name REGEXP '^cf[12]_[1-9][0-9]*$'
-
--- name: rocksdb_reads
--- Reads of blocks by RocksDB's sessions, where they count them (rocksdb_perf_context_level); times in ns. Requires PROCESS.
-SELECT 'rocksdb', stat_type, value FROM information_schema.rocksdb_perf_context_global
-WHERE stat_type IN ('BLOCK_READ_BYTE', 'BLOCK_READ_COUNT', 'BLOCK_READ_TIME')
 
 -- name: metrics_mariadb
 -- Counters that are off by default: the ones that this server has turned on.

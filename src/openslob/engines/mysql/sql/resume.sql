@@ -16,7 +16,8 @@
     ELSE
         SET op = @slob_op, began_us = @slob_began_us, now_us = @slob_t0, resume_us = @slob_resume_us,
             due_us = @slob_due_us, rows_read = @slob_rows_read, rows_updated = @slob_rows_updated,
-            rows_scanned = @slob_rows_scanned, conflicts = @slob_conflicts + 1, recent = @slob_recent,
+            rows_scanned = @slob_rows_scanned, rows_inserted = @slob_rows_inserted,
+            rows_deleted = @slob_rows_deleted, conflicts = @slob_conflicts + 1, recent = @slob_recent,
             latencies = @slob_latencies;
         SET @slob_again = TRUE;
     END IF;
@@ -30,7 +31,8 @@
 -- name: keep
                 SET @slob_began_us = began_us, @slob_t0 = t0, @slob_first_key = first_key, @slob_resume_us = resume_us,
                     @slob_due_us = due_us, @slob_rows_read = rows_read, @slob_rows_updated = rows_updated,
-                    @slob_rows_scanned = rows_scanned, @slob_conflicts = conflicts, @slob_recent = recent, @slob_op = op;
+                    @slob_rows_scanned = rows_scanned, @slob_rows_inserted = rows_inserted,
+                    @slob_rows_deleted = rows_deleted, @slob_conflicts = conflicts, @slob_recent = recent, @slob_op = op;
 
 -- name: done
                     SET @slob_op = NULL;

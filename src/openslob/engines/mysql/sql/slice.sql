@@ -28,6 +28,35 @@ UPDATE {table} FORCE INDEX (custid) SET {assignments} WHERE custid BETWEEN {firs
 -- name: scan
 SELECT count(c2) {into} FROM {table}
 
+-- name: churn
+-- With MODE=churn churn_in_loop is in place of the update: a row is deleted with the filler rows that belong to it, and
+-- another one with its own is inserted where nothing was, as of a row with a new primary key. This finds the row; without one `place` stays NULL.
+SELECT id {into} FROM {table} FORCE INDEX (custid) WHERE custid = {first_key} FOR UPDATE
+
+-- name: churn_in_loop
+-- Placeholders: find, the statement above; columns, those of texts; rows, a list of VALUES; last_filler, how far from its row.
+{find};
+                        DELETE FROM {table} WHERE id BETWEEN place AND place + {last_filler};
+                        GET DIAGNOSTICS deleted_rows = ROW_COUNT;
+                        INSERT INTO {table} (id, custid, {columns}, pad) VALUES {rows}
+
+-- name: count_update
+SET rows_updated = rows_updated + found_rows;
+
+-- name: count_churn
+SET rows_inserted = rows_inserted + found_rows DIV {rows_per_page},
+                rows_deleted = rows_deleted + deleted_rows DIV {rows_per_page}, next_place = next_place + {rows_per_page},
+                place = NULL;
+
+-- name: find_place
+-- The session's rows are inserted behind the last one that it has inserted, in this run or an earlier one.
+    SELECT COALESCE((MAX(id) DIV {rows_per_page} + 1) * {rows_per_page}, ring_place) INTO next_place
+    FROM {table} WHERE id >= ring_place AND id < ring_place + {places};
+
+-- name: key_churn
+-- The next key of the session's ring (core/access.py).
+ring_key + (churned - 1 + ring_keys) % ring_keys * ring_step % ring_keys
+
 -- name: key_uniform
 -- One of these three draws an operation's first key. Placeholder: rows, its number of keys.
 base + FLOOR(RAND() * (span - {rows} + 1))
@@ -68,7 +97,7 @@ END IF;
 -- own, and returns what it did. The procedure is made once per schema and class of sessions.
 -- Placeholders: procedure, its quoted name; select, update, scan, the statements above on the session's own tables;
 -- select_hot, update_hot, scan_hot, the same on schema 1's tables; select_key, update_key, how their first key is drawn;
--- common_start, step_aside, the parts above, empty where sessions do not begin together; resume_*, the pieces of
+-- count_update, which counts what an update changed; find_place, empty unless rows come and go; common_start, step_aside, the parts above, empty where sessions do not begin together; resume_*, the pieces of
 -- resume.sql, empty outside of a Galera cluster.
 -- Parameters: see the comments beside them. Times are µs since the epoch by the server's clock, which is UTC for the
 -- session (session.sql).
@@ -101,6 +130,9 @@ CREATE PROCEDURE {procedure}(
     zipf_low         DOUBLE,
     zipf_width       DOUBLE,
     zipf_power       DOUBLE,
+    ring_key         BIGINT,       -- first key of the session's ring, its number of keys, and from one to the next
+    ring_keys        BIGINT,
+    ring_step        BIGINT,
     hot_schema_every BIGINT,       -- every how many operations one goes to schema 1; 0: never
     hot_schema_phase BIGINT,
     think_every      BIGINT,       -- every how many operations the session sleeps; 0: never
@@ -113,6 +145,7 @@ CREATE PROCEDURE {procedure}(
     written_columns  INT,          -- columns an UPDATE sets
     step_aside       DOUBLE,       -- seconds to pause after the first operation of a common start; 0: none
     value_bytes      INT,          -- length of what an UPDATE writes in each column
+    ring_place       BIGINT,       -- least primary key of the rows that this session inserts
     stop_lock        VARCHAR(64) CHARACTER SET ascii   -- named lock that is held when the run must stop
 )
 MODIFIES SQL DATA SQL SECURITY INVOKER
@@ -124,12 +157,13 @@ slice: BEGIN
     DECLARE special BOOLEAN DEFAULT hotspot_every > 0 OR hot_schema_every > 0;
     DECLARE op_limit BIGINT DEFAULT first_op + max_ops;
     DECLARE op BIGINT DEFAULT first_op;
-    DECLARE updates_before, update_quota, scan_quota BIGINT;
+    DECLARE churned, update_quota, scan_quota BIGINT;
+    DECLARE place, next_place, deleted_rows BIGINT;
     DECLARE base BIGINT DEFAULT 1;
     DECLARE span BIGINT DEFAULT scale;
     DECLARE hot BOOLEAN DEFAULT FALSE;
     DECLARE kind, first_key, last_key, found_rows, us BIGINT;
-    DECLARE rows_read, rows_updated, rows_scanned, conflicts BIGINT DEFAULT 0;
+    DECLARE rows_read, rows_updated, rows_scanned, rows_inserted, rows_deleted, conflicts BIGINT DEFAULT 0;
     DECLARE fresh VARCHAR(2560) CHARACTER SET ascii;
     DECLARE recent VARCHAR(4000) CHARACTER SET ascii DEFAULT '';
     DECLARE latencies MEDIUMTEXT CHARACTER SET ascii DEFAULT '';
@@ -149,9 +183,11 @@ slice: BEGIN
     SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
     SET began_us = now_us, look_us = now_us + look_every_us;
 {resume_restore}
-    SET updates_before = (update_phase + op) * update_pct DIV 100 - update_phase * update_pct DIV 100;
+{find_place}
+    -- Updates before this slice, and then so far.
+    SET churned = (update_phase + op) * update_pct DIV 100 - update_phase * update_pct DIV 100;
     SET update_quota = (update_phase + op) * update_pct % 100;
-    SET scan_quota = (scan_phase + op - updates_before) * scan_pct % 100;
+    SET scan_quota = (scan_phase + op - churned) * scan_pct % 100;
     work: WHILE now_us < until_us AND op < op_limit DO
         IF interval_us > 0 AND now_us < due_us THEN
             WHILE now_us < due_us DO
@@ -177,7 +213,7 @@ slice: BEGIN
 
         SET update_quota = update_quota + update_pct;
         IF update_quota >= 100 THEN
-            SET update_quota = update_quota - 100;
+            SET update_quota = update_quota - 100, churned = churned + 1;
             SET kind = 1;
             SET first_key = {update_key};
             SET last_key = first_key + update_work_unit - 1;
@@ -219,7 +255,7 @@ slice: BEGIN
             END LOOP;
             SET now_us = TIMESTAMPDIFF(MICROSECOND, epoch, SYSDATE(6));
 {step_aside}
-            SET rows_updated = rows_updated + found_rows;
+            {count_update}
         ELSE
             SET scan_quota = scan_quota + scan_pct;
             IF scan_quota < 100 THEN
@@ -287,5 +323,6 @@ slice: BEGIN
     END WHILE;
     SELECT CONCAT(latencies, recent) AS latencies;
     SELECT began_us, now_us AS ended_us, op - first_op AS ops, rows_read, rows_updated, rows_scanned, conflicts,
+           rows_inserted, rows_deleted, rows_inserted * (8 + written_columns * value_bytes) AS bytes_inserted,
            resume_us, due_us;
 END slice

@@ -94,6 +94,20 @@ SELECT 'indexes', '', to_jsonb(s) FROM (
       FROM pg_class AS c
      WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'i') AS s
 
+-- name: churn
+-- Read with MODE=churn only: sizes in bytes of the tables with an index, and of those; rows inserted and deleted; dead rows
+-- that no vacuum has removed; vacuums that have ended.
+SELECT 'churn', '', to_jsonb(s) FROM (
+    SELECT sum(pg_relation_size(c.oid)) FILTER (WHERE c.relkind = 'r')                   AS table_bytes,
+           sum(pg_relation_size(c.oid)) FILTER (WHERE c.relkind = 'i')                   AS index_bytes,
+           sum(pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_tuples_deleted(c.oid))
+               FILTER (WHERE c.relkind = 'r')                                            AS rows,
+           sum(pg_stat_get_dead_tuples(c.oid)) FILTER (WHERE c.relkind = 'r')            AS dead_rows,
+           sum(pg_stat_get_autovacuum_count(c.oid) + pg_stat_get_vacuum_count(c.oid))
+               FILTER (WHERE c.relkind = 'r')                                            AS vacuums
+      FROM pg_class AS c
+     WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relname ~ '^cf1_[1-9][0-9]*(_custid_idx)?$') AS s
+
 -- name: private_tables
 -- Tables of sessions on the local path: temporary tables with the names of the shared ones.
 SELECT 'private_tables', '', to_jsonb(s) FROM (

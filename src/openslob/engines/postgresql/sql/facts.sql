@@ -153,6 +153,13 @@ SELECT relname AS table, coalesce(pg_relation_size(oid), 0) / current_setting('b
  WHERE (relnamespace = to_regnamespace(quote_ident(%(schema)s)) OR relpersistence = 't') AND relkind = 'r'
    AND relname ~ '^cf[12]_[1-9][0-9]*$'
 
+-- name: autovacuum_not
+-- Parameters: schema; on, whether autovacuum is to work on the tables that have an index.
+-- Result: the number of each of these tables whose storage parameter says otherwise.
+SELECT substr(relname, 5)::int FROM pg_class
+ WHERE relnamespace = to_regnamespace(quote_ident(%(schema)s)) AND relkind = 'r' AND relname ~ '^cf1_[1-9][0-9]*$'
+   AND coalesce('autovacuum_enabled=false' = ANY (reloptions), false) = %(on)s
+
 -- name: table_files
 -- Parameters: schema. Result: path of the first file of each shared table, below the data directory.
 SELECT pg_relation_filepath(oid) FROM pg_class

@@ -29,6 +29,13 @@ ALTER TABLE {table}
     ALTER c16 SET STORAGE PLAIN, ALTER c17 SET STORAGE PLAIN, ALTER c18 SET STORAGE PLAIN,
     ALTER c19 SET STORAGE PLAIN, ALTER c20 SET STORAGE PLAIN;
 
+-- name: autovacuum_on
+-- As the server is set.
+ALTER TABLE {table} RESET (autovacuum_enabled);
+
+-- name: autovacuum_off
+ALTER TABLE {table} SET (autovacuum_enabled = false);
+
 -- name: create_index
 CREATE UNIQUE INDEX ON {table} (custid);
 

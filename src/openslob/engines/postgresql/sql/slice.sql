@@ -21,6 +21,26 @@ UPDATE {table} SET {assignments} WHERE custid >= {key} AND custid < {key} + {row
 -- name: scan
 SELECT count(c2) {into} FROM {table}
 
+-- name: churn
+-- With MODE=churn this and churn_in_loop are in place of the update: a row is deleted, and one is inserted.
+DELETE FROM {table} WHERE custid = {key}
+
+-- name: churn_in_loop
+-- Placeholders: delete, the statement above; values, those of all columns but the key.
+{delete};
+                GET DIAGNOSTICS deleted_rows = ROW_COUNT;
+                INSERT INTO {table} VALUES ({key}, {values})
+
+-- name: count_update
+rows_updated := rows_updated + found_rows;
+
+-- name: count_churn
+rows_inserted := rows_inserted + found_rows; rows_deleted := rows_deleted + deleted_rows;
+
+-- name: key_churn
+-- The next key of the session's ring (core/access.py).
+ring_key + (updates - 1 + ring_keys) % ring_keys * ring_step % ring_keys
+
 -- name: key_uniform
 -- One of these three draws an operation's first key. Placeholder: rows, its number of keys.
 base + floor(random() * (span - {rows} + 1))::bigint
@@ -68,7 +88,7 @@ DEALLOCATE slob_plan
 -- returns what it did. The procedure is made once per schema and class of sessions.
 -- Placeholders: procedure, nap (nap.sql), identifiers; select, update, scan, the statements above on the session's own
 -- tables; select_hot, update_hot, scan_hot, the same on schema 1's tables; select_key, update_key, how their first key is
--- drawn; common_start, step_aside, the parts above, empty unless many sessions begin together; paced_wait, paced_respond
+-- drawn; count_update, which counts what an update changed; common_start, step_aside, the parts above, empty unless many sessions begin together; paced_wait, paced_respond
 -- (paced.sql), empty when the workload has no rate; histograms, their number; bucket, the bucket number of `us`
 -- (histogram.py), and last_bucket; buckets_a_kind.
 -- Parameters: see the comments beside them. Times are µs since the epoch by the server's clock.
@@ -94,6 +114,9 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     zipf_low         float8,
     zipf_width       float8,
     zipf_power       float8,
+    ring_key         bigint,       -- first key of the session's ring, its number of keys, and from one to the next
+    ring_keys        bigint,
+    ring_step        bigint,
     hot_schema_every bigint,       -- every how many operations one goes to schema 1; 0: never
     hot_schema_phase bigint,
     think_every      bigint,       -- every how many operations the session sleeps; 0: never
@@ -117,6 +140,9 @@ CREATE OR REPLACE PROCEDURE {procedure}(
     INOUT rows_read  bigint,       -- rows the SELECTs returned
     INOUT rows_updated bigint,
     INOUT rows_scanned bigint,
+    INOUT rows_inserted bigint,
+    INOUT rows_deleted bigint,
+    INOUT bytes_inserted bigint,
     INOUT sum_us     float8[],     -- by histogram: service time of select, update, scan; of a paced session then paced.sql's
     INOUT max_us     float8[],
     INOUT bucket     int[],        -- non-empty buckets, histogram * buckets_a_kind + bucket number
@@ -140,6 +166,7 @@ DECLARE
     hot            boolean := false;
     key            bigint;
     found_rows     bigint;
+    deleted_rows   bigint;
     fresh          text[];
     look_every     CONSTANT interval := '20 ms';
     until          CONSTANT timestamptz := to_timestamp(until_us / 1e6::float8);
@@ -162,7 +189,7 @@ DECLARE
     slowest_update float8 := 0;
     slowest_scan   float8 := 0;
 BEGIN
-    ops := 0; rows_read := 0; rows_updated := 0; rows_scanned := 0;
+    ops := 0; rows_read := 0; rows_updated := 0; rows_scanned := 0; rows_inserted := 0; rows_deleted := 0;
     sum_us := array_fill(0, ARRAY[histograms]); max_us := sum_us;
     IF began_at > clock_timestamp() THEN
         -- Of a common start, the loop waits for the begin. A sleep that the slice before cut short is none.
@@ -211,7 +238,7 @@ BEGIN
             COMMIT;
             ended_at := clock_timestamp();
 {step_aside}
-            rows_updated := rows_updated + found_rows;
+            {count_update}
             us := greatest(round(date_part('epoch', ended_at - t0) * 1e6::float8), 0);
             update_us := update_us + us;
             IF us > slowest_update THEN
@@ -277,6 +304,7 @@ BEGIN
         END IF;
     END LOOP;
     ops := op - first_op;
+    bytes_inserted := rows_inserted * (8 + written_columns * value_bytes);
     -- PL/pgSQL assigns to slices of arrays since 14 only.
     sum_us := ARRAY[select_us, update_us, scan_us] || sum_us[4:];
     max_us := ARRAY[slowest_select, slowest_update, slowest_scan] || max_us[4:];

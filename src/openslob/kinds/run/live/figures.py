@@ -10,6 +10,7 @@ import numpy as np
 
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.tables import Array, Intervals, Seconds
+from openslob.core.counts import VISITED
 from openslob.metrics import METRICS
 from openslob.metrics.computation import (
     Amount,
@@ -32,7 +33,7 @@ SERVER_CPU, DEVICE = "server.server_cpu_s", "device.dev_"
 BUSY, ALL, VISITS = "busy_cpu_s", "all_cpu_s", "visits"
 _SUMS = {
     BUSY: tuple(counter for counters in CPU_KINDS.values() for counter in counters),
-    VISITS: ("rows_read", "rows_updated", "rows_scanned"),
+    VISITS: VISITED,
 }
 _SUMS[ALL] = (*_SUMS[BUSY], *(f"host.cpu_{kind}_s" for kind in AT_REST))
 # Views have a name of their own for what is drawn of a device.

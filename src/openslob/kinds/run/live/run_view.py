@@ -11,7 +11,7 @@ import numpy as np
 
 from openslob.analyze.heat import CELL_BUCKETS
 from openslob.analyze.latencies import MAX, MIDDLES_US, Latencies, percentiles
-from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.load_kinds import load_kind, timed_of
 from openslob.analyze.measure import Until
 from openslob.analyze.run_tables import SAMPLES, Duration
 from openslob.analyze.steps import Steps, spread, steps_of
@@ -117,6 +117,7 @@ class RunView:
             elapsed_s=self._at_s,
             planned_s=self._planned_s,
             reservations=record.reservations,
+            batch=timed_of(record).size,
         )
 
     @property

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factories import effort
 from factories.live import OPS, READS, MadeRun, run_folder
 from factories.records import START_NS
 from openslob.analyze import run_tables
@@ -26,7 +27,7 @@ from openslob.record.raw_csv import COLUMNS
 
 SECONDS, SESSIONS = 12, 8
 FILES = [name for name in COLUMNS if name not in ("samples.csv", "response.csv", "engine_latency.csv")]
-EXAMPLES = settings(max_examples=8, deadline=None)
+EXAMPLES = settings(max_examples=effort.number(4, 20), deadline=None)
 _numbers = itertools.count()
 
 
