@@ -7,7 +7,7 @@ from typing import Any
 
 from openslob.analyze.load_kinds import is_paced, load_kind, timed_of
 from openslob.core.histogram import PERCENTILES
-from openslob.metrics import METRICS
+from openslob.metrics import CHURNING, METRICS
 from openslob.metrics.cost import price_of
 from openslob.metrics.model import ReportSection
 from openslob.metrics.timed import OPERATION
@@ -175,6 +175,11 @@ def log(record: RunRecord) -> Section:
     """Return the figures of the log; nothing where nothing was committed."""
     section = ReportSection.LOG
     return Section(section, _figures(record, _figures_in(section)) if record.value(load_kind(record).writes) else ())
+
+
+def churn(record: RunRecord) -> Section:
+    """Return what rows that come and go leave behind; nothing for a run without such rows."""
+    return Section("Rows that come and go", _figures(record, [name for name in METRICS if name in CHURNING]))
 
 
 def every_figure(record: RunRecord) -> Section:

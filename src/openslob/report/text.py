@@ -8,6 +8,7 @@ from openslob.record.model import RunRecord
 from openslob.report.context import drivers, files, host, remarks, server, test, unknown
 from openslob.report.document import Answer, Document, MadePictures, Title, Verdicts, title_of
 from openslob.report.figures import (
+    churn,
     classes,
     cost,
     definitions,
@@ -40,6 +41,7 @@ def run_document(record: RunRecord, folder: Path | None = None) -> Document:
             test(record),
             load_profile(record),
             log(record),
+            churn(record),
             pacing(record),
             stages(record),
             classes(record),

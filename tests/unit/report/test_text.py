@@ -127,6 +127,16 @@ def test_every_missing_figure_has_its_reason_below() -> None:
         assert f"because {name}: " in text
 
 
+def test_a_churn_has_what_its_rows_leave_behind_and_no_other_run_has() -> None:
+    record = physical()
+    grown = {"table_growth_mb_per_s": Figure(value=1.5, unit="MB/s"), "vacuums_total": Figure(value=3, unit="")}
+    of_churn = {"spec": {**record.spec, "mode": "churn"}, "summary": {**record.summary, **grown}}
+    lines = [" ".join(line.split()) for line in render(record.model_copy(update=of_churn)).splitlines()]
+    at = lines.index("ROWS THAT COME AND GO")
+    assert {"Growth of tables 1.5 MB/s", "Vacuums 3"} <= set(lines[at : at + 12])
+    assert "ROWS THAT COME AND GO" not in render(record.model_copy(update={"summary": of_churn["summary"]}))
+
+
 def test_a_price_gives_what_reads_and_commits_cost_in_its_currency() -> None:
     record = physical(Made(update_pct=10))
     assert "COST" not in render(record)
