@@ -52,7 +52,7 @@ def is_compared(item: Any) -> bool:
     """
     if not hasattr(item, "callspec") or item.callspec.params.get("loop") != "client":
         return False
-    is_strange = SUBJECTS[server_of(item)][1] == STRANGER
+    is_strange = SUBJECTS.get(server_of(item), ("", ""))[1] == STRANGER
     return is_strange or item.get_closest_marker("same_draws") is not None
 
 

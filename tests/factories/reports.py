@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -68,8 +68,13 @@ OLD = tuple(
 )
 
 
-def made_up() -> Iterator[tuple[str, Callable[[Path], Made]]]:
-    """Yield the names of made-up records, and what makes each in a folder."""
+@cache
+def made_up() -> Mapping[str, Callable[[Path], Made]]:
+    """Return what makes each of the made-up records in a folder, by their names."""
+    return dict(_made_up())
+
+
+def _made_up() -> Iterator[tuple[str, Callable[[Path], Made]]]:
     for run in ("physical", "cached", "buffered", "interrupted", "unpublished", "remote", "failed"):
         yield f"run-{run}", partial(Made, RUN, getattr(records, run)())
     for name, record in (*_crashes(), *_labs(), *_storages(), *_failovers()):

@@ -24,7 +24,7 @@ from openslob.record.kinds import AnyKind, KindOfDocument
 from openslob.report.terminal import render_answer, render_text
 
 EVERY = kinds.every()
-MADE_UP = dict(made_up())
+MADE_UP = made_up()
 # A record of each kind, as a program wrote it.
 WRITTEN = {
     "run": "v4/measured", "sweep": "sweep-v1/measured", "raw measurement": "storage-v1/dd",

@@ -58,7 +58,7 @@ DIGESTS = (
 # The figures of pictures are among their goldens, and definitions among those of the registry.
 FOLDER = Path("/results/record")
 NOT_SHOWN = "What the figures mean"
-MADE = dict(made_up())
+MADE = made_up()
 NAMES = (*OLD, *MADE)
 
 

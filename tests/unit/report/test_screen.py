@@ -20,7 +20,7 @@ from openslob.report.document import Document
 from openslob.report.terminal import LINES, render_answer, render_checks, render_screen
 from openslob.report.text import run_document
 
-MADE = dict(made_up())
+MADE = made_up()
 
 
 @cache

@@ -27,7 +27,7 @@ NAMES = (
     "crash-lost",
     "failover-lost",
 )
-MADE = dict(made_up())
+MADE = made_up()
 
 
 def document(name: str, tmp_path: Path) -> Document:
