@@ -24,8 +24,6 @@ from openslob.record.model import Figure, Holds
 
 pytestmark = pytest.mark.any_python
 
-pytestmark = pytest.mark.any_python
-
 
 def verdicts(record):
     return {each.name: each.verdict for each in record.verdicts}
