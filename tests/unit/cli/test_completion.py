@@ -89,7 +89,7 @@ def asked(line, shell="bash", **more):
         ("slob compare --baseline ", ["main", "stable"]),
         ("slob compare --fail-if 'pio_read_per", ["pio_read_per_s"]),
         ("slob baseline show st", ["stable"]),
-        ("slob run --mode ", ["pio", "lio", "redo", "scan"]),
+        ("slob run --mode ", ["pio", "lio", "redo", "scan", "churn"]),
         ("slob run --target b", ["big"]),
         ("slob run --warm", ["--warmup"]),
         ("slob sweep --ready pet", ["petals"]),
