@@ -69,10 +69,11 @@ class NumberFormat:
     @classmethod
     def of(cls, cells: Collection[str]) -> NumberFormat:
         """Detect the format from the cells of a report; without evidence the decimal sign is a point."""
-        commas, points = ([cell.strip() for cell in cells if sign in cell] for sign in (",", "."))
+        commas = [cell.strip() for cell in cells if "," in cell]
         comma = sum(1 for cell in commas if _HINTS_COMMA.fullmatch(cell))
         if any(map(_PROVES_POINT.fullmatch, commas)):
             return _format(".", comma > 0)
+        points = [cell.strip() for cell in cells if "." in cell]
         if any(map(_PROVES_COMMA.fullmatch, points)):
             return _format(",", False)
         point = sum(1 for cell in points if _HINTS_POINT.fullmatch(cell))

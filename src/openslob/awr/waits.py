@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from openslob.awr.builder import HistogramRows, ReportBuilder
 from openslob.awr.figures import GLOBAL_CLASSES
@@ -81,6 +82,7 @@ def read_events(scope: Scope, table: ReportTable, builder: ReportBuilder) -> Non
             builder.instance_events.setdefault(int(number), []).append(event)
 
 
+@lru_cache(maxsize=256)
 def _complete_class(text: str) -> str | None:
     """Return the name of a wait class, of which a narrow column has only the beginning."""
     whole = [name for name in _CLASSES if name.startswith(text)]
