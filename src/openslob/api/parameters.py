@@ -169,8 +169,7 @@ class Parameters(TypedDict, total=False):
     """
 
     mode: Literal["pio", "lio", "redo", "scan", "churn"]
-    """What to measure: physical or cached (lio) reads, commits, scans, churn. A verdict says if it was. Allowed: pio,
-    lio, redo, scan or churn.
+    """Reads, cached reads, commits, scans or churn. A verdict says if it was. Allowed: pio, lio, redo, scan or churn.
     """
 
     database_statistics_type: Literal["none", "awr", "statspack"]
@@ -344,8 +343,7 @@ class SweptParameters(TypedDict, total=False):
     """
 
     mode: Literal["pio", "lio", "redo", "scan", "churn"] | Sequence[Literal["pio", "lio", "redo", "scan", "churn"]]
-    """What to measure: physical or cached (lio) reads, commits, scans, churn. A verdict says if it was. Allowed: pio,
-    lio, redo, scan or churn.
+    """Reads, cached reads, commits, scans or churn. A verdict says if it was. Allowed: pio, lio, redo, scan or churn.
     """
 
     database_statistics_type: Literal["none", "awr", "statspack"] | Sequence[Literal["none", "awr", "statspack"]]

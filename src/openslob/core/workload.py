@@ -392,7 +392,7 @@ class Workload(BaseModel):
     )  # fmt: skip
     mode: Mode | None = Field(
         default=None,
-        description="What to measure: physical or cached (lio) reads, commits, scans, churn. A verdict says if it was.",
+        description="Reads, cached reads, commits, scans or churn. A verdict says if it was.",
         json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
     )
     database_statistics_type: StatisticsType = Field(

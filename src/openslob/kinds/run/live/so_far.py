@@ -48,7 +48,10 @@ _LATER = (
     *("data_in_place", "limit_found", "time_is_accounted", "level_sustained"),
 )
 # Of a run at a given rate; and of some runs, but which ones is known at their end.
-_OF_RATE, OF_SOME = "rate_reached", frozenset({"block_path", "hits_as_expected", "within_ceiling", "awr_agrees"})
+_OF_RATE, OF_SOME = (
+    "rate_reached",
+    frozenset({"block_path", "hits_as_expected", "within_ceiling", "awr_agrees", "cleanup_keeps_up"}),
+)
 JUDGED_OR_NOT = frozenset({*(judge.__name__ for judge in _JUDGED), *_LATER, _OF_RATE}) | OF_SOME
 
 
