@@ -200,8 +200,8 @@ def check(
 ) -> None:
     """Show what can be measured here, what will be unknown and why, what spoils a test, and what to grant.
 
-    With --drivers also whether each driver reaches the server. Nothing is changed; --prove makes small tables of its
-    own and drops them. Exits with 1 when something blocks a run.
+    With --drivers also whether each reaches the server. Nothing is changed, but --prove makes and drops small tables.
+    Exits with 1 if a run is blocked.
     Example: slob check --target embedded --mode pio
     """
     if not prove and (output or with_names):

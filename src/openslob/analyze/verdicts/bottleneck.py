@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import sqrt
 
 from openslob.analyze.limits import (
@@ -82,10 +83,10 @@ def limit_found(measurement: Measurement) -> Verdict:
     time, or when nothing known is the limit and a figure is missing. The device's busy time tells whether storage's
     throughput or its latency was the limit.
 
-    That others use the CPU, or that it is busy, limits nothing by itself: niced programs have what is left, and give
-    way. The server's threads must have waited for it, which the kernel counts. A session that waits for a CPU after its
-    read is seen in data I/O still: that time is not storage's. Where the CPU of the whole server can't be known, as in
-    a pluggable database, that of its sessions is the least that it used.
+    That others use the CPU, or that it is busy, limits nothing by itself: niced programs may give way. The server's
+    threads must have waited for it, which the kernel counts. A session that waits for a CPU after its read is seen in
+    data I/O still: that time is not storage's. Where the CPU of the whole server can't be known, as in a pluggable
+    database, that of its sessions is the least that it used.
 
     Shares are of DB time, so they prove nothing when sessions were idle (`sessions_busy`). Sessions that waited for
     data while the device had hardly any requests did not wait for storage.
@@ -112,12 +113,9 @@ def limit_found(measurement: Measurement) -> Verdict:
         "device_queue": queue.value,
         **quota_figures(measurement),
     }
-    waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
-    held_back = f"; {said}" if (said := quota_says(measurement)) else ""
-    waited += f", for a CPU {_pct(queued)}" if queued.value is not None else ""
-    waited += "" if inside is None else f"; the server had a statement for {inside:.0f} % of the operations' time"
     own = f"server {_pct(server)}" if sessions.value is None else f"server's sessions {_pct(sessions)}"
-    used = f"CPU {_pct(cpu)} (by the {own}{held_back}), and of DB time: {waited}"
+    held_back = f"; {said}" if (said := quota_says(measurement)) else ""
+    used = f"CPU {_pct(cpu)} (by the {own}{held_back}), and of DB time: {_say_waits(shares, queued, inside)}"
     if disturbed:
         return unknown(name, f"Can't be determined: {BESIDE}, and what limited the test may be their load.", **figures)
     if limit in UNDECIDED:
@@ -130,6 +128,14 @@ def limit_found(measurement: Measurement) -> Verdict:
         return unknown_because(name, cpu, *shares.values(), **figures)
     advice = "but a cap may be in force" if _is_flat(measurement) else "so more sessions may do more"
     return fails(name, f"Nothing was at its limit, {advice}: {used}{_evenness(measurement)}.", **figures)
+
+
+def _say_waits(shares: Mapping[WaitClass, Quantity], queued: Quantity, inside: float | None) -> str:
+    waited = ", ".join(f"{kind.value} {_pct(share)}" for kind, share in shares.items())
+    waited += f", for a CPU {_pct(queued)}" if queued.value is not None else ""
+    return waited + (
+        "" if inside is None else f"; the server had a statement for {inside:.0f} % of the operations' time"
+    )
 
 
 def time_is_accounted(measurement: Measurement) -> Verdict:
