@@ -105,6 +105,7 @@ _PAGE_TITLE = re.compile(
     r"AWR (?:RAC |PDB |Compare Period )?Report for (?:DB|PDB|\(1\))".replace(" ", r"\s+"), re.IGNORECASE
 )
 _HEADING = re.compile(r"\bDB\s+(?:Name|Id)\b|\bSnap\s+Id\b|\bBegin\s+Snap\b", re.IGNORECASE)  # of a report's header
+_HEADING_REACH = 100  # characters that a heading has at most
 _TITLE_REACH = 20_000  # characters between the page title and the report title, style sheet included
 # Text as editors and pagers list it: with a number before each line.
 _NUMBER = re.compile(r"[ \t]*(?P<number>\d{1,7})(?P<sign>[:.|)\]] ?|\t| {1,2}|$)")
@@ -244,12 +245,18 @@ def _next_report(text: str, first: re.Match[str]) -> tuple[int, str]:
     """
     end = _END.search(text, first.end())
     after = end.start() if end else len(text)
-    titled = True
+    titled, heading, seen = True, -1, 0
     for mark in _find_marks(text, first.end()):
         kind = _kind(mark)
         if mark.start() < after:
+            if not isinstance(kind, ReportKind):
+                continue
             reach = mark.end() + _TITLE_REACH
-            if not isinstance(kind, ReportKind) or not _HEADING.search(text, mark.end(), reach):
+            # What was searched for a title before is not searched again, or a file of titles would take minutes.
+            if heading < mark.end():
+                found = _HEADING.search(text, max(mark.end(), seen - _HEADING_REACH), reach)
+                heading, seen = (found.start(), found.end()) if found else (-1, reach)
+            if heading < 0:
                 continue
             if titled and _is_titled_twice(text, first, mark):
                 titled = False
