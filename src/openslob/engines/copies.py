@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
@@ -25,6 +25,33 @@ class LogPosition:
     offset: int
     file: int = 0
     sizes: Mapping[int, int] = field(default_factory=dict)
+
+
+class LogScale:
+    """One number for each place in a log: bytes since the begin of the oldest file that the primary had at first.
+
+    It keeps the sizes of files that the primary has removed since. A place behind the end of a file whose last bytes
+    were not seen yet is too low by these, until the next reading.
+    """
+
+    def __init__(self) -> None:
+        self._sizes: dict[int, int] = {}
+
+    def places(self, readings: Sequence[CopyReading]) -> list[int | None]:
+        """Return the places of all instances, read at one moment; None where it is not known."""
+        at = [reading.position for reading in readings]
+        for position in filter(None, at):
+            self._sizes |= position.sizes
+        return [None if position is None else self._place(position) for position in at]
+
+    def _place(self, position: LogPosition) -> int | None:
+        if not position.file:
+            return position.offset
+        if not self._sizes or position.file < min(self._sizes):
+            return None
+        before = [self._sizes.get(number) for number in range(min(self._sizes), position.file)]
+        known = [size for size in before if size is not None]
+        return sum(known) + position.offset if len(known) == len(before) else None
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import pytest
 
 from openslob.core.measurement import Behind
 from openslob.core.units import NANOS
-from openslob.engines.copies import CopyReading, LogPlaces, LogPosition, bytes_behind
-from openslob.engines.mysql.replication import copy_reading
+from openslob.engines.copies import CopyReading, LogPlaces, LogPosition, LogScale, bytes_behind
+from openslob.engines.mysql.replication import copy_reading, count_transactions
 
 FILES = {6: 900, 7: 1000, 8: 300}
 STATUS = {
@@ -72,3 +72,29 @@ def test_a_single_server_has_no_place_beside_others():
     seen = LogPlaces()
     seen.see(0, {"log_place": 5.0, "0.x": 1.0})
     assert seen.behind(0, 1) is None
+
+
+def at(offset, file=0, sizes=None):
+    return CopyReading(LogPosition(offset, file, sizes or {}))
+
+
+def test_places_in_files_are_one_number_for_primary_and_copies():
+    scale = LogScale()
+    assert scale.places([at(300, 8, FILES), at(100, 7), at(300, 8)]) == [2200, 1000, 2200]
+    # Two files were removed, and another one begun.
+    assert scale.places([at(50, 9, {8: 400, 9: 50}), at(100, 7), at(10, 9)]) == [2350, 1000, 2310]
+
+
+def test_a_place_in_a_file_of_unknown_size_is_unknown():
+    assert LogScale().places([at(10, 9), at(10, 8)]) == [None, None]
+    assert LogScale().places([at(300, 8, FILES), at(1, 5), CopyReading(None)]) == [2200, None, None]
+    assert LogScale().places([at(300, 8, {6: 900, 8: 300}), at(1, 6)]) == [None, 1]
+
+
+def test_a_log_that_is_one_file_has_its_own_places():
+    assert LogScale().places([at(5000), at(3500)]) == [5000, 3500]
+
+
+@pytest.mark.parametrize(("position", "count"), [("", None), ("0-1-17", 17), ("0-1-17,3-250-4", 21)])
+def test_transactions_are_counted_over_all_domains(position, count):
+    assert count_transactions(position) == count

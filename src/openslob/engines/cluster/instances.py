@@ -34,7 +34,7 @@ from openslob.engines.base import (
     StopSignal,
     WaitSampler,
 )
-from openslob.engines.copies import PLACE, CopyReader, CopyReading
+from openslob.engines.copies import PLACE, CopyReader, LogScale
 
 # The quickest of so many answers has the smallest error: at most half of the time that it took.
 QUERIES = 5
@@ -236,13 +236,11 @@ class ClusterReading(CounterReading):
 
     @classmethod
     def combine(
-        cls, parts: Sequence[CounterReading], clocks: Clocks, places: Sequence[CopyReading] = ()
+        cls, parts: Sequence[CounterReading], clocks: Clocks, places: Sequence[int | None] = ()
     ) -> ClusterReading:
         values = {f"{number}.{name}": value for number, part in enumerate(parts) for name, value in part.values.items()}
         values |= {f"{number}.ahead_ns": ahead for number, ahead in enumerate(clocks.ahead_ns)}
-        # One number says the place in a log that is one long file.
-        at = [place.position for place in places]
-        values |= {f"{number}.{PLACE}": place.offset for number, place in enumerate(at) if place and not place.file}
+        values |= {f"{number}.{PLACE}": place for number, place in enumerate(places) if place is not None}
         moments = [clocks.common(number, part.server_ns) for number, part in enumerate(parts)]
         values["spread_ns"] = max(moments) - min(moments)
         epoch = " ".join(f"{number}:{part.epoch}" for number, part in enumerate(parts))
@@ -286,7 +284,7 @@ class ClusterCounters:
         places: Sequence[CopyReader] = (),
     ) -> None:
         self._counters = counters
-        self._places = places
+        self._places, self._scale = places, LogScale()
         self._targets = targets
         self._clocks = clocks
         self._team = InstanceThreads(len(counters))
@@ -294,7 +292,8 @@ class ClusterCounters:
 
     def read(self) -> ClusterReading:
         parts = self._team.ask(lambda sampler: sampler.read(), self._counters)
-        return ClusterReading.combine(parts, self._clocks, self._team.ask(lambda place: place.read(), self._places))
+        places = self._scale.places(self._team.ask(lambda place: place.read(), self._places))
+        return ClusterReading.combine(parts, self._clocks, places)
 
     def settle(self, before: CounterReading, after: CounterReading) -> ClusterReading:
         """Let the counters of each instance settle, if they are of that kind."""

@@ -55,7 +55,7 @@ from openslob.engines.mysql.location import PROXY, locate, locate_on, require_di
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
-from openslob.engines.mysql.replication import MysqlReplication
+from openslob.engines.mysql.replication import MysqlReplication, read_role
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
 from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits, obstacle
@@ -152,7 +152,7 @@ class MysqlEngine(ServerEngine[Connection]):
 
     @property
     def replication(self) -> MysqlReplication:
-        """The server's position in the transactions of its Galera cluster."""
+        """The server's position in the transactions of its Galera cluster, or of its primary."""
         return MysqlReplication(self.target, self.open)
 
     def facts(self) -> ServerFacts:
@@ -161,7 +161,7 @@ class MysqlEngine(ServerEngine[Connection]):
             assert known is not None
             identity = query(connection, statement("facts", "identity"))[0]
             settings = query_shown(connection, statement("facts", "settings"))
-            replication = query_shown(connection, statement("facts", "replication"))
+            role = read_role(connection)
             connected = int(query(connection, statement("facts", "connected"))[0]["Value"])
             schema = "information_schema" if known.family == MARIADB else "performance_schema"
             started = query(connection, statement("facts", "started", status=f"{schema}.global_status"))
@@ -179,8 +179,9 @@ class MysqlEngine(ServerEngine[Connection]):
             connection=reached_by,
             read_only=bool(identity["read_only"]),
             direct_io_remedy=_DIRECT_IO_REMEDY,
-            # Without Galera no other server is known to hold the same data.
-            cluster_id=replication.get("wsrep_cluster_state_uuid", "") or self.target,
+            # Without replication no other server is known to hold the same data.
+            cluster_id=role.group or self.target,
+            instance=role.member,
             started_at=started[0]["started_at"] if started else "",
             identity=known,
         )

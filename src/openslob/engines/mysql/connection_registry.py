@@ -22,22 +22,21 @@ def make(connection: Connection, names: MysqlNames) -> None:
     A server that takes no writes gets it from its primary.
     """
     if not is_on(connection, "read_only"):
-        _query(connection, names, "create")
-    with _on_this_server(connection):
-        _query(connection, names, "forget")
+        query(connection, statement("connection_registry", "create", roster=names.roster()))
+    _query(connection, names, "forget")
 
 
 def enter(connection: Connection, names: MysqlNames, purpose: str) -> None:
     """Record the purpose of a connection."""
-    with _on_this_server(connection):
-        _query(connection, names, "enter", purpose=purpose)
+    _query(connection, names, "enter", purpose=purpose)
 
 
 @contextmanager
-def _on_this_server(connection: Connection) -> Iterator[None]:
+def on_this_server(connection: Connection) -> Iterator[None]:
     """Keep changes in the block out of the binary log, where the user may: other servers' connections are others.
 
-    A copy that logs a change of its own may not be able to go on with those of its primary.
+    A copy that logs a change of its own can't go on with those of its primary. It does so even where a table in memory
+    is read for the first time after a restart: MariaDB then logs that it is empty.
     """
     try:
         query(connection, statement("connection_registry", "not_logged"))
@@ -104,4 +103,5 @@ def purpose_of(connection: Connection, names: MysqlNames, number: int) -> str | 
 
 
 def _query(connection: Connection, names: MysqlNames, name: str, /, **values: object) -> Sequence[Row]:
-    return query(connection, statement("connection_registry", name, roster=names.roster()), values)
+    with on_this_server(connection):
+        return query(connection, statement("connection_registry", name, roster=names.roster()), values)

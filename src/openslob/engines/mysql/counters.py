@@ -292,8 +292,9 @@ class MysqlCounters(ConnectionOwner[Connection]):
     def _sources(self) -> Sequence[str]:
         """Return the parts of counters.sql to read, as far as they can be."""
         rows = "userstat" if is_on(self._connection, "userstat") else "table_io"
-        # In a Galera cluster userstat counts the changes of other nodes too.
+        # In a Galera cluster userstat counts the changes of other nodes too, on a standby those of its primary.
         changes = "table_io" if is_on(self._connection, "wsrep_on") else rows
+        changes = "no" if is_on(self._connection, "read_only") else changes
         files = ("file_io",) if self._holds("files_watched") else ()
         tables = [f"{rows}_visits", f"{changes}_changes", f"{rows}_sharing"]
         if rows == "table_io" and self._product:

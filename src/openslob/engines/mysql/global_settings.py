@@ -16,7 +16,8 @@ from pymysql.constants import ER
 
 from openslob.core.errors import SlobError
 from openslob.engines.common_checks import LOCK_PATIENCE_S
-from openslob.engines.mysql.connection import Connection, Row, query, statement
+from openslob.engines.mysql.connection import Connection, Row, is_on, query, statement
+from openslob.engines.mysql.connection_registry import on_this_server
 from openslob.engines.mysql.errors import code_of, explain_error
 from openslob.engines.mysql.names import MysqlNames
 
@@ -128,8 +129,11 @@ def _restore(connection: Connection, names: MysqlNames, leftover: LeftoverSettin
 def _record_and_change(connection: Connection, names: MysqlNames, setting: str, own: float, ours: float) -> None:
     """Record a change, then make it: a driver killed in between leaves the record of a change that was not made."""
     values = {"setting": setting, "own": own, "ours": ours}
-    query(connection, statement("global_settings", "create", borrowed=names.name_borrowed()))
-    query(connection, statement("global_settings", "record", borrowed=names.name_borrowed()), values)
+    # A server that takes no writes gets the table from its primary.
+    if not is_on(connection, "read_only"):
+        query(connection, statement("global_settings", "create", borrowed=names.name_borrowed()))
+    with on_this_server(connection):
+        query(connection, statement("global_settings", "record", borrowed=names.name_borrowed()), values)
     try:
         _set(connection, setting, ours)
     except pymysql.Error:
@@ -152,7 +156,8 @@ def _holders(connection: Connection) -> Row:
 
 def _read_recorded(connection: Connection, names: MysqlNames) -> list[LeftoverSetting]:
     try:
-        rows = query(connection, statement("global_settings", "recorded", borrowed=names.name_borrowed()))
+        with on_this_server(connection):
+            rows = query(connection, statement("global_settings", "recorded", borrowed=names.name_borrowed()))
     except pymysql.Error as error:
         if code_of(error) in _MISSING:
             return []
@@ -161,7 +166,8 @@ def _read_recorded(connection: Connection, names: MysqlNames) -> list[LeftoverSe
 
 
 def _forget(connection: Connection, names: MysqlNames, setting: str) -> None:
-    query(connection, statement("global_settings", "forget", borrowed=names.name_borrowed()), {"setting": setting})
+    with on_this_server(connection):
+        query(connection, statement("global_settings", "forget", borrowed=names.name_borrowed()), {"setting": setting})
 
 
 def _value(connection: Connection, setting: str) -> float:

@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pymysql
@@ -25,6 +25,45 @@ from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, W
 from openslob.engines.server_engine import ConnectionOwner
 
 
+@dataclass(frozen=True)
+class ReplicationRole:
+    """What a server says of its place among servers that replicate.
+
+    ``group`` is the same on a primary and on those that follow it, ``member`` is this one's own; both are empty where
+    it does not replicate. ``position`` counts the transactions committed here, None where it does not tell.
+    """
+
+    group: str = ""
+    member: str = ""
+    position: int | None = None
+
+
+def read_role(connection: Connection) -> ReplicationRole:
+    """Return the role of a node of a Galera cluster, or of a MariaDB server that replicates by its binary log."""
+    galera = query_shown(connection, statement("facts", "replication"))
+    if group := galera.get("wsrep_cluster_state_uuid"):
+        return ReplicationRole(group, position=int(galera["wsrep_last_committed"]))
+    try:
+        own = query(connection, statement("replication", "role"))[0]
+        followed = query(connection, statement("replication", "copy"))
+    except pymysql.Error as error:
+        if code_of(error) not in (ER.UNKNOWN_SYSTEM_VARIABLE, ER.SPECIFIC_ACCESS_DENIED_ERROR):
+            raise
+        return ReplicationRole()
+    if not (own["has_log"] or followed):
+        return ReplicationRole()
+    primary = followed[0]["Master_Server_Id"] if followed else own["number"]
+    return ReplicationRole(f"server {primary}", f"server {own['number']}", count_transactions(own["position"]))
+
+
+def count_transactions(position: str) -> int | None:
+    """Return how many transactions a position of global ids (``DOMAIN-SERVER-NUMBER,…``) has; None if it is empty.
+
+    They have numbers of their own in each domain, and are applied in this order.
+    """
+    return sum(int(each.rpartition("-")[2]) for each in position.split(",")) if position else None
+
+
 class MysqlReplication:
     """The position of a node of a Galera cluster, or in the binary log. Implements `engines.base.Replicated`."""
 
@@ -33,15 +72,15 @@ class MysqlReplication:
         self._connect = connect
 
     def log_position(self) -> int:
-        """Return the last transaction of the cluster that is committed here."""
+        """Return the last transaction of the cluster, or of the primary, that is committed here."""
         with self._connect("query") as connection, report_as(f"{self._target} does not answer"):
-            status = query_shown(connection, statement("facts", "replication"))
-        if "wsrep_last_committed" not in status:
+            position = read_role(connection).position
+        if position is None:
             raise SlobError(
                 f"{self._target} does not report its replication position",
-                "several instances can be measured together only with Galera",
+                "several instances can be measured together only with Galera, or as MariaDB's with a binary log",
             )
-        return int(status["wsrep_last_committed"])
+        return position
 
     def open_reader(self) -> MysqlCopyReader:
         return MysqlCopyReader(self._target, self._connect("copies"))

@@ -48,6 +48,10 @@ WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
 SELECT 'changes', table_name, rows_changed FROM information_schema.table_statistics
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
 
+-- name: no_changes
+-- A server that takes no writes has none of the test's: what it changes comes from its primary.
+SELECT 'changes', 'none', 0
+
 -- name: userstat_sharing
 -- Rows of others' tables that were read; rows of the test tables, however they were found; those of all rows changed that
 -- are ours or the server's. Rows of tables that this user may not read are left out, so that a part of what others did is

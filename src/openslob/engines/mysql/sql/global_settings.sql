@@ -6,7 +6,7 @@
 
 -- name: create
 CREATE TABLE IF NOT EXISTS {borrowed} (
-    server  VARCHAR(200) NOT NULL,    -- where it was recorded: a replica gets the row too, but not the setting
+    server  VARCHAR(200) NOT NULL,    -- where it was recorded: other servers of a cluster may get the row, too
     setting VARCHAR(64) NOT NULL,
     own     DOUBLE NOT NULL,          -- the server's own value
     ours    DOUBLE NOT NULL,          -- what we changed it to

@@ -8,6 +8,11 @@ SHOW REPLICA STATUS
 -- Result: Log_name, File_size of each file of the server's own log; the last is the one being written.
 SHOW BINARY LOGS
 
+-- name: role
+-- Result: number of this server among those that replicate, whether it has a binary log; only MariaDB has domains, so
+-- that other servers refuse the last column: the last transaction of each domain that is committed here.
+SELECT @@server_id AS number, @@log_bin AS has_log, @@GLOBAL.gtid_current_pos AS position
+
 -- name: cluster
 -- Result: Variable_name, Value: the nodes of the cluster, as far as this one sees, and whether it takes writes.
 SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_ready')
