@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import unescape
 from html.parser import HTMLParser
 
@@ -108,8 +109,9 @@ def tables(text: str, is_parsed: Callable[[str, str], bool], is_quick: bool = Tr
 def unwrap(text: str) -> str:
     """Undo hard wrapping: join each line of exactly the maximum length, unless it ends in a blank, with the next."""
     lines = text.split("\n")
-    width = max(map(len, lines))
-    if sum(len(line) == width for line in lines) < _WRAPPED_LINES:
+    widths = list(map(len, lines))
+    width = max(widths)
+    if widths.count(width) < _WRAPPED_LINES:
         return text
     return "".join(line if len(line) == width and line[-1:] != " " else line + "\n" for line in lines)
 
@@ -313,9 +315,14 @@ def _regular_rows(source: str) -> list[list[_Cell]]:
     return rows
 
 
+@lru_cache(maxsize=1024)  # most are blanks
+def _unescape(text: str) -> str:
+    return unescape(text)
+
+
 def _cell_text(text: str) -> list[str]:
     if "<" not in text:
-        return [unescape(text) if "&" in text else text]
+        return [_unescape(text) if "&" in text else text]
     first, *parts = _INNER_TAG.split(text)
     pieces = [unescape(first)]
     for start, end, piece in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
