@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from shutil import copytree, rmtree
+from shutil import copytree
 from tempfile import mkdtemp
 from typing import Any
 
@@ -98,16 +97,14 @@ def of_a_sweep() -> list[Run]:
 
 
 def _once(make: Callable[[Path], Made]) -> Callable[[Path], Made]:
-    """Make a record with many parts at the first call: each gets a copy."""
-
-    @cache
-    def first() -> tuple[Made, Path]:
-        place = Path(mkdtemp(prefix="slob-made-"))
-        atexit.register(rmtree, place)
-        return make(place), place
+    """Make a record with many parts at the first call, beside the folder of that: each gets a copy."""
+    kept: list[tuple[Made, Path]] = []
 
     def copy(folder: Path) -> Made:
-        made, place = first()
+        if not kept:
+            place = Path(mkdtemp(prefix="made-", dir=folder.parent))
+            kept.append((make(place), place))
+        made, place = kept[0]
         return replace(made, folder=copytree(made.folder, folder / made.folder.relative_to(place)))
 
     return copy
