@@ -104,6 +104,8 @@ def engine(**overrides: Any) -> EngineDelta:
         rows_updated_in_place=float(ROWS_UPDATED),
         checkpoints=0.0,
         maintenance=0.0,
+        row_bytes_read=READ_REQUESTS * 2048,
+        row_bytes_written=74_317_824.0,
         by_object={
             "table": ObjectIo(READ_REQUESTS, READ_REQUESTS, READ_REQUESTS * BLOCK, 0.0, READ_REQUESTS * READ_US)
         },
@@ -193,6 +195,7 @@ def measurement(**overrides: Any) -> Measurement:
         local=True,
         blocks_before=131_072,
         blocks_after=131_072,
+        blocks_loaded=131_072,
     )
     return replace(plain, **overrides)
 

@@ -20,7 +20,7 @@ from openslob.engines.mysql.adapter import connect
 from openslob.engines.mysql.connection import parse
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import MysqlNames
-from openslob.engines.mysql.quiesce import SETTING
+from openslob.engines.mysql.table_engine import INNODB
 from openslob.engines.settings import Effect, SettingChange
 
 # MariaDB 11 shows it as a word.
@@ -28,6 +28,7 @@ ON, OFF = (1, "ON"), (0, "OFF")
 pytestmark = pytest.mark.server
 
 NOWAIT = {"sessions": 2, "update_pct": 20, "work_unit": 8, "commit_mode": "nowait"}
+SETTING = INNODB.commit_setting
 DIRTY_SETTING = "innodb_max_dirty_pages_pct"
 LEFT = f"{SETTING} was left at 0 by a run that was killed"
 RIGHTED = f"{LEFT}; it was restored to 1"

@@ -29,10 +29,10 @@ from openslob.analyze.load_kinds import LOAD, is_client_loop, load_kind, timed_o
 from openslob.analyze.statistics import Estimate
 from openslob.core.errors import UsageError
 from openslob.core.histogram import step_of
-from openslob.core.measurement import classify_wait
 from openslob.core.rate_schedule import RateSchedule, RateStage
 from openslob.core.session_classes import name_kind, split_kind
 from openslob.core.units import Price
+from openslob.core.wait_classes import classify_wait
 from openslob.core.workload import RATE_SCHEDULE
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY

@@ -9,7 +9,18 @@ from typing import Any
 
 from openslob.core.access import AccessKind
 from openslob.core.workload import CLASSES, RATE_SCHEDULE, ROWS_PER_CHURN, Loop, Mode, Workload
-from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, Timed
+from openslob.metrics import (
+    CHANGING,
+    CHURNING,
+    CONNECTING,
+    METRICS,
+    OBSERVED,
+    OF_OWN_LOAD,
+    OF_ROW_BYTES,
+    PACED,
+    PRICED,
+    Timed,
+)
 from openslob.record.model import RecordKind, RunRecord
 
 # The parameter of an observation that says what was observed.
@@ -93,6 +104,7 @@ def loop_in_words(spec: Mapping[str, Any]) -> str:
 
 def _without(names: frozenset[str], record: RunRecord) -> list[str]:
     left_out = names if record.spec.get("price") else names | PRICED
+    left_out = left_out if any(record.value(name) is not None for name in OF_ROW_BYTES) else left_out | OF_ROW_BYTES
     return [name for name in METRICS if name not in left_out]
 
 

@@ -14,8 +14,8 @@ from openslob.analyze.session_sums import BUSY_US
 from openslob.analyze.steps import STEPS_S
 from openslob.analyze.tables import Array, Intervals, Seconds
 from openslob.analyze.timeline import OBSERVED_STEP_S
-from openslob.core.measurement import classify_wait
 from openslob.core.units import NANOS
+from openslob.core.wait_classes import classify_wait
 from openslob.metrics.cpu import is_busy
 from openslob.record.raw_csv import Event, Happening, ProbePart, parse_probe
 

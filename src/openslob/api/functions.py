@@ -51,6 +51,7 @@ def server(
     cpus: str | int | None = None,
     max_sessions: int | None = None,
     huge_pages: bool | None = None,
+    table_engine: str | None = None,
     standby_of: str | None = None,
 ) -> Server:
     """Create a managed server if it is new, start it if it is down, restart it if its settings change.
@@ -71,6 +72,7 @@ def server(
         cpus: The CPUs of the whole server, such as ``"0-3"``, or all.
         max_sessions: The most sessions of a run.
         huge_pages: Whether to reserve huge pages for the cache, which needs root.
+        table_engine: The storage engine of the test tables, of a database that has several.
         standby_of: The managed server of which this one is a read-only copy.
 
     Raises:
@@ -83,6 +85,7 @@ def server(
     spec = present.status().spec if present else registry.default_spec(name, made_of)
     settings: dict[str, Any] = {"engine": engine, "io": io, "max_sessions": max_sessions, "huge_pages": huge_pages}
     settings |= {"version": _text(version), "cpus": _text(cpus), "standby_of": standby_of}
+    settings |= {"table_engine": table_engine}
     settings |= {"bin_dir": _path(bin_dir), "data_dir": _path(data_dir)}
     settings |= {"block_size": parse_size("block_size", block_size)}
     settings |= {"cache_bytes": parse_amount("cache", cache, rehearsal.LEAST_CACHE)}

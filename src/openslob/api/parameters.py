@@ -374,5 +374,8 @@ class SweptParameters(TypedDict, total=False):
     bin_dir: str | Sequence[str]
     """Of the managed server: Directories of programs; each gets a server of its own."""
 
+    table_engine: int | str | Sequence[int | str]
+    """Of the managed server: Storage engines of the tables; each gets a server of its own."""
+
     block_size: int | str | Sequence[int | str]
     """Of the managed server: Block sizes; each gets a server of its own."""

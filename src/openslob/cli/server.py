@@ -81,6 +81,10 @@ MAX_SESSIONS = Annotated[
 STANDBY_OF = Annotated[
     str | None, typer.Option(metavar="NAME", help="Create a standby: a read-only copy of this server.")
 ]
+TABLE_ENGINE = Annotated[
+    str | None,
+    _setting("table_engine", "NAME", "Storage engine of the tables, of a database that has several.", parser=str.lower),
+]
 HUGE_PAGES = Annotated[bool | None, _setting("huge_pages", "", "Reserve huge pages for the cache (needs root).")]
 
 # The field of `ServerSpec` of each setting, and the parser of its text; and what only a new server can be given.
@@ -94,9 +98,10 @@ SPEC_FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "io": ("io", str),
     "cpus": ("cpus", str),
     "max_sessions": ("max_sessions", int),
+    "table_engine": ("table_engine", str.lower),
     "huge_pages": ("huge_pages", lambda text: text.lower() in ("true", "1", "yes", "on")),
 }
-_FOR_NEW_SERVERS = ("engine", "version", "bin_dir", "data_dir", "block_size")
+_FOR_NEW_SERVERS = ("engine", "version", "bin_dir", "data_dir", "block_size", "table_engine")
 
 
 def start(
@@ -114,6 +119,7 @@ def start(
     cpus: CPUS = None,
     max_sessions: MAX_SESSIONS = None,
     huge_pages: HUGE_PAGES = None,
+    table_engine: TABLE_ENGINE = None,
     standby_of: STANDBY_OF = None,
     as_json: JSON = False,
 ) -> None:
@@ -124,7 +130,7 @@ def start(
     given = {
         "engine": engine, "version": version, "bin_dir": bin_dir, "data_dir": data_dir, "block_size": block_size,
         "cache": cache, "log_size": log_size, "io": io, "cpus": cpus, "max_sessions": max_sessions,
-        "huge_pages": huge_pages,
+        "huge_pages": huge_pages, "table_engine": table_engine,
     }  # fmt: skip
     if name is None:
         name = registry.name_embedded(engine) if engine else registry.EMBEDDED
@@ -263,7 +269,8 @@ def _product(spec: ServerSpec) -> str:
 def settings_text(spec: ServerSpec) -> str:
     """Return the settings that a server runs with, in a few words."""
     blocks = f"{format_bytes(spec.block_size)} blocks, " if spec.block_size else ""
-    return f"{blocks}{format_bytes(spec.cache_bytes)} cache, {spec.io} I/O, CPUs {spec.cpus or ALL_CPUS}"
+    tables = f"{spec.table_engine} tables, " if spec.table_engine else ""
+    return f"{tables}{blocks}{format_bytes(spec.cache_bytes)} cache, {spec.io} I/O, CPUs {spec.cpus or ALL_CPUS}"
 
 
 def _as_json(status: ServerStatus) -> dict[str, object]:

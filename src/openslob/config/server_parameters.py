@@ -11,7 +11,7 @@ from openslob.core.units import parse_bytes
 from openslob.record.varied import Value
 
 # Fields of a server that a restart can't change: each value needs a server of its own.
-MADE_WITH = ("version", "bin_dir", "block_size")
+MADE_WITH = ("version", "bin_dir", "block_size", "table_engine")
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,9 @@ SERVER_PARAMETERS: Mapping[str, ServerParameter] = {
         ServerParameter("cpus", "cpus", str, "CPUs of the whole server: such as 0 or 0-3 or all."),
         ServerParameter("version", "version", str, "Major versions; each gets a server of its own."),
         ServerParameter("bin_dir", "bin_dir", str, "Directories of programs; each gets a server of its own."),
+        ServerParameter(
+            "table_engine", "table_engine", str.lower, "Storage engines of the tables; each gets a server of its own."
+        ),
         ServerParameter("block_size", "block_size", parse_bytes, "Block sizes; each gets a server of its own."),
     )
 }

@@ -24,7 +24,7 @@ COMMAND_KEYS = ("target", "results", "name", "engine", "consent", "host", "direc
 # The options of `slob server start` that a file may give.
 SERVER_KEYS = (
     *("version", "bin_dir", "data_dir", "block_size", "cache"),
-    *("log_size", "io", "cpus", "max_sessions", "huge_pages"),
+    *("log_size", "io", "cpus", "max_sessions", "huge_pages", "table_engine"),
 )
 # Keys whose value is a path. It is relative to the file that it is in.
 _PATHS = frozenset({"results", "bin_dir", "data_dir"})

@@ -5,7 +5,6 @@ A missing number is None, never 0; ``unknown`` maps its name to the reason.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -100,7 +99,8 @@ class EngineDelta:
     however many shared a write. ``log_switches``: the log went on in its next file; ``log_switch_waits``: sessions had
     to wait for that because the next file was still needed. ``cache_resizes`` are the times that the server changed the
     size of its cache by itself; ``throttled_us`` is the time for which its resource manager held sessions back.
-    ``direct_scans`` are the scans of tables that read past the shared cache.
+    ``direct_scans`` are the scans of tables that read past the shared cache. ``row_bytes_read`` and
+    ``row_bytes_written`` are the bytes of the rows that sessions read and changed, whatever the engine read and wrote.
     With MODE=churn: ``rows_inserted_or_deleted``, ``vacuums`` that ended, and the growth, which may be less than 0, of
     ``table_bytes``, ``index_bytes``, ``dead_rows`` and ``purge_lag`` (transactions whose old row versions are left).
     ``transactions`` are all clients', committed or rolled back, our samplers' left out: counted of the whole server
@@ -157,6 +157,8 @@ class EngineDelta:
     dead_rows: float | None = None
     vacuums: float | None = None
     purge_lag: float | None = None
+    row_bytes_read: float | None = None
+    row_bytes_written: float | None = None
     by_object: Mapping[str, ObjectIo] = field(default_factory=dict)
     timed_waits: Sequence[TimedWait] = ()
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -190,6 +192,8 @@ class EngineDelta:
 
 # What `EngineDelta.unknown` calls the durations of waits: the fact of the record, where the engine could count them.
 WAIT_LATENCY = "wait_latency"
+# And the size of the test tables, of an engine where updates alone change it.
+SIZE = "size"
 # The fields of `EngineDelta` that are no counters: they break counters down or say what they are.
 _NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others", "remedies"})
 # The counters that are read of a load with MODE=churn only.
@@ -200,7 +204,7 @@ CHURN_COUNTERS = frozenset(
 ONLY_SOME_HAVE = frozenset({
     "background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us", "cache_blocks_read",
     "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits", "cache_resizes", "throttled_us",
-    "transactions", "foreground_cpu_us", "direct_scans", *CHURN_COUNTERS,
+    "transactions", "foreground_cpu_us", "direct_scans", "row_bytes_read", "row_bytes_written", *CHURN_COUNTERS,
 })  # fmt: skip
 
 
@@ -711,7 +715,8 @@ class Observed:
 class Measurement(Observed):
     """Everything that one run measured: the load is its own, and no other.
 
-    ``blocks_before`` and ``blocks_after`` are the sizes of the test tables. ``data_fault`` says why no further run can
+    ``blocks_before`` and ``blocks_after`` are the sizes of the test tables, which were loaded with the rows of
+    ``blocks_loaded``. ``data_fault`` says why no further run can
     be made on them. ``latency`` is service time, by which ``slowest`` are the slowest. At a given rate there are also
     ``response``, the time from when an operation was due, and ``schedule``. ``instances`` are those of a cluster,
     ``drivers`` those that ran the sessions, if this process did not. ``ceiling`` is the rate of storage alone, if
@@ -727,6 +732,7 @@ class Measurement(Observed):
     latency: Mapping[OpKind, Histogram]
     blocks_before: int | None = None
     blocks_after: int | None = None
+    blocks_loaded: int | None = None
     data_fault: str = ""
     response: Mapping[OpKind, Histogram] = field(default_factory=dict)
     schedule: Schedule | None = None
@@ -775,26 +781,3 @@ class Measurement(Observed):
     def busy_us(self) -> float:
         """The time that the sessions spent inside operations: DB time, if the server has the work loop."""
         return sum(session.busy_us for session in self.sessions)
-
-
-CPU_EVENT = "CPU"
-
-# Engines name events `Class:Event`. Class Stage is the stage of a session's statement, whatever the session waits for.
-# A session that waits for another one to flush the log shows as waiting for a lock. Therefore the pattern of the log is
-# tried before that of locks and is searched in the whole name; the other patterns are searched in the class only.
-# Waits for a scheduler of the server's own are waits for a CPU; those of class Application are for other transactions.
-_CLASSES = (
-    (WaitClass.STAGE, re.compile(r"^stage:", re.IGNORECASE)),
-    (WaitClass.LOG, re.compile(r"(wal|redo|log).*(sync|write|flush)|^configuration:log\b", re.IGNORECASE)),
-    (WaitClass.LOCK, re.compile(r"^[^:]*(lock|latch|pin|concurrency|application)", re.IGNORECASE)),
-    (WaitClass.CPU, re.compile(r"^scheduler:", re.IGNORECASE)),
-    (WaitClass.CLUSTER, re.compile(r"^cluster:", re.IGNORECASE)),
-    (WaitClass.DATA_IO, re.compile(r"^[^:]*\b(io|i/o)\b", re.IGNORECASE)),
-)
-
-
-def classify_wait(event: str) -> WaitClass:
-    """Return the kind of resource of an event named ``Class:Event``, for engines that do not give its class."""
-    if event == CPU_EVENT:
-        return WaitClass.CPU
-    return next((kind for kind, pattern in _CLASSES if pattern.search(event)), WaitClass.OTHER)

@@ -188,6 +188,11 @@ class DataSpec:
     compressible: int | None = None
 
     @property
+    def blocks(self) -> int:
+        """Blocks of all tables together."""
+        return self.schemas * (self.scale_blocks + self.scan_blocks)
+
+    @property
     def random_pct(self) -> int:
         """The share of each text that is random, in %: 0 of a constant one."""
         return random_pct(self.obfuscate, self.compressible)

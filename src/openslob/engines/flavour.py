@@ -32,6 +32,7 @@ class Flavour:
         placement: By what it is proved that each row has a block of its own; empty where nothing proves it.
         lock: By what two loads or runs are kept apart; empty where nothing does.
         settings: Where a service takes settings of the server; empty where the server itself does.
+        unit: What a visited row is where it has no block of its own; empty where it is a block.
         limits: What its figures do not mean besides, in one sentence without a full stop; empty if they mean the same.
 
     """
@@ -47,6 +48,7 @@ class Flavour:
     placement: str = ""
     lock: str = ""
     settings: str = ""
+    unit: str = ""
     limits: str = ""
 
     @property
@@ -80,7 +82,8 @@ class Identity:
 
     ``version`` is its own, ``number`` that of the ``family`` whose protocol it speaks. ``by`` is what showed it,
     ``says`` its version text. ``no_device`` is as in `Flavour`; ``caution`` is what must be known before any figure.
-    ``settings`` is where a setting of the server is changed, if not on the server, ``no_loop`` as in `Flavour`.
+    ``settings`` is where a setting of the server is changed, if not on the server, ``no_loop`` and ``unit`` as in
+    `Flavour`.
     """
 
     product: str
@@ -94,10 +97,11 @@ class Identity:
     versioned_by: str = ""
     settings: str = ""
     no_loop: str = ""
+    unit: str = ""
 
     def to_record(self) -> dict[str, str]:
         """Return what a record has beside product and version; only what says something."""
-        beside = ("family", "number", "by", "says", "no_device", "caution")
+        beside = ("family", "number", "by", "says", "no_device", "caution", "unit")
         return {name: value for name in beside if (value := getattr(self, name))}
 
 
@@ -124,6 +128,7 @@ def recognise(table: Iterable[Flavour], answers: Answers, target: str) -> Identi
                 row.versioned_by,
                 row.settings and f"in the {row.settings} of the service, as a setting and not as a statement",
                 row.no_loop,
+                row.unit,
             )
             if row.refused:
                 raise refusal(target, f"{product} {found.version}", row.refused)

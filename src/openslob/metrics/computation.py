@@ -396,6 +396,24 @@ def write_amplification(measurement: Observed) -> Quantity:
     return written.per(own_load(measurement, lambda run: quantity.total(run, "bytes_inserted")), NO_INSERTS)
 
 
+def update_amplification(measurement: Observed) -> Quantity:
+    """Return the bytes of blocks and of the log that the engine wrote, per byte of the rows that sessions changed."""
+    written = quantity.engine(measurement, "write_bytes").plus(quantity.engine(measurement, "log_bytes"))
+    return written.per(quantity.engine(measurement, "row_bytes_written"), "no row was changed")
+
+
+def space_amplification(measurement: Observed) -> Quantity:
+    """Return the size of the test tables after the run relative to that of the rows that were loaded."""
+    counted = quantity.engine(measurement, "row_bytes_read")
+    if not isinstance(measurement, Measurement):
+        return Quantity.missing(quantity.NOT_OUR_LOAD)
+    if counted.value is None:
+        return counted
+    if measurement.blocks_after is None or not measurement.blocks_loaded:
+        return Quantity.missing("the tables' sizes were not measured")
+    return Quantity(measurement.blocks_after / measurement.blocks_loaded)
+
+
 def begun_pct(measurement: Observed) -> Quantity:
     """Return the share of the operations due in the window that began in it, in %; unknown without a given rate."""
     if not isinstance(measurement, Measurement) or measurement.schedule is None:

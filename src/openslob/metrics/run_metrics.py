@@ -40,11 +40,13 @@ from openslob.metrics.computation import (
     log_wait_pct,
     not_begun_pct,
     session_count,
+    space_amplification,
+    update_amplification,
     wake_up_late_us,
     write_amplification,
 )
 from openslob.metrics.cost import CURRENCY, cost_at, cost_in, unit_in
-from openslob.metrics.model import RESPONSE_PREFIX, Better, RunMetric, TimelinePanel
+from openslob.metrics.model import RESPONSE_PREFIX, Better, ReportSection, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds
 from openslob.record.model import ClassRow, Figure, RunRecord
 
@@ -52,6 +54,7 @@ NO_READS = "the engine made no read request"
 # A mean read time of 0 µs is impossible: the clock is too coarse.
 BELOW_CLOCK = "the engine's clock showed 0 µs for its reads"
 NO_CPU = "the server used no measurable CPU"
+NO_ROWS = "no row was read"
 NO_COMMITS = "nothing was committed"
 NO_SYNCS = "the log was not forced to storage"
 SYNCS_UNTIMED = "the engine does not time its log syncs, or its clock showed 0 µs"
@@ -185,6 +188,12 @@ METRICS: dict[str, RunMetric] = {
                   Composite(write_amplification, EngineCounter("write_bytes"), EngineCounter("log_bytes"), SessionSum("bytes_inserted"))),
         RunMetric("dev_write_amplification", "Device write amplification", "", _L, "Bytes that the block device wrote, for all programs, per byte of the keys and texts of inserted rows (MODE=churn).",
                   Ratio(Amount(DeviceCounter("write_bytes")), Amount(SessionSum("bytes_inserted")), NO_INSERTS)),
+        RunMetric("read_amplification", "Read amplification", "", _L, "Bytes that the engine read from its files for sessions, per byte of the rows that they read.",
+                  Ratio(Amount(EngineCounter("read_bytes")), Amount(EngineCounter("row_bytes_read")), NO_ROWS), section=ReportSection.EFFICIENCY),
+        RunMetric("update_amplification", "Write amplification of updates", "", _L, "Bytes of data and of the log that the engine wrote, those of its background work included, per byte of the rows that sessions changed.",
+                  Composite(update_amplification, EngineCounter("write_bytes"), EngineCounter("log_bytes"), EngineCounter("row_bytes_written")), section=ReportSection.EFFICIENCY),
+        RunMetric("space_amplification", "Space amplification", "", _L, "Size of the test tables after the run, indexes left out, relative to that of the blocks that were loaded.",
+                  Composite(space_amplification, EngineCounter("row_bytes_read"), SessionSum("rows_read")), section=ReportSection.EFFICIENCY),
         RunMetric("package_power_w", "Power of the processors", "W", _N, "Mean power of all processor packages of the server's host, by RAPL, for all that ran there; memory, devices and fans are not in it.",
                   PerSecond(HostCounter("package_energy_j"))),
         RunMetric("joules_per_million_reads", "Energy per 1M read requests", "J", _L, "Energy of all processor packages of the host for a million physical read requests.",
@@ -223,6 +232,8 @@ CHURNING = frozenset({
     "dead_rows_growth_per_s", "purge_lag_growth_per_s", "vacuums_total", "write_amplification",
     "dev_write_amplification",
 })  # fmt: skip
+# Figures that only engines have which count the bytes of rows.
+OF_ROW_BYTES = frozenset({"read_amplification", "update_amplification", "space_amplification"})
 # Figures that only runs have whose rate changes.
 CHANGING = frozenset({"recovery_s"})
 # Figures that only runs at a given rate have.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openslob.core.histogram import Histogram, bucket_of
-from openslob.core.measurement import CPU_EVENT, Observed, TimedWait, WaitClass, classify_wait
+from openslob.core.measurement import Observed, TimedWait, WaitClass
+from openslob.core.wait_classes import CPU_EVENT, classify_wait
 from openslob.metrics.quantity import Quantity, db_time_us, engine
 from openslob.record.model import WaitRow
 

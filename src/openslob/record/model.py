@@ -302,7 +302,8 @@ class RunRecord(DocumentWithFigures):
     ``stand_in`` (the server is no database), ``refused_settings`` (settings that it refused to the sessions: fields
     of `RefusedSetting`) and ``flavour`` (of servers whose protocol others speak: the ``family`` whose protocol it is
     with its ``number``, ``by`` what the product was recognised, the version text that it ``says``, why there is
-    ``no_device`` of its host that the engine reads, and the ``caution`` that comes before any figure). Either may have
+    ``no_device`` of its host that the engine reads, the ``caution`` that comes before any figure, and the
+    ``unit`` that a visited row is if it is no block). Either may have
     ``unknown``, which maps a fact to the reason why it is not known.
 
     ``latency`` is service time by kind of operation; ``slowest`` in it are single operations: ``us``, ``session``, and
@@ -374,6 +375,11 @@ class RunRecord(DocumentWithFigures):
         """The product that answered, with its version, if it is not the one whose protocol it speaks; else empty."""
         family, product = (self.engine.get("flavour") or {}).get("family"), self.engine.get("product")
         return f"{product} {self.engine.get('version')}" if family not in (None, product) else ""
+
+    @property
+    def unit(self) -> str:
+        """What a row is that the work loop visits: a block, unless the product has none that holds one row."""
+        return str((self.engine.get("flavour") or {}).get("unit") or "block")
 
     @property
     def reservations(self) -> tuple[str, ...]:

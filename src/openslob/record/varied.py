@@ -10,7 +10,7 @@ from openslob.core.workload import CLASSES, Workload
 
 _SIZES = ("cache_bytes", "block_size")
 # What of a managed server a sweep varies, by the name of `ServerSpec`'s field.
-_SERVER_PARAMETERS = (*_SIZES, "io", "huge_pages", "cpus", "version", "bin_dir")
+_SERVER_PARAMETERS = (*_SIZES, "io", "huge_pages", "cpus", "version", "bin_dir", "table_engine")
 # What a parameter is a share of.
 _SHARES = {"update_pct": "updates", "scan_pct": "scans"}
 

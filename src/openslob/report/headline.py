@@ -150,7 +150,7 @@ def _main(record: RunRecord) -> str:
     if share is not None and share >= READS_LEAD:
         return f"{say_reads(record)}{_mean_read(record)}{_of_ceiling(record)}{_reads_per_cpu(record)}"
     if logical is None:
-        return f"{number(visits)} block visits/s"
+        return f"{number(visits)} {record.unit} visits/s"
     straggling = share is not None and share < READS_MATTER
     text = f"{number(logical)} logical {say_block(record)} reads/s"
     text += f"{' from the buffer cache' if straggling else ''}{_per_cpu(record, 'lio_per_db_cpu')}"
@@ -233,7 +233,7 @@ def _latencies(record: RunRecord) -> list[str]:
     work = record.spec.get("work_unit")
     units = {"select": work, "update": rows_of_update(record.spec)}
     return [
-        f"{timed_of(record).one(kind)}{_of_blocks(units.get(kind))} p99 {micros(figures.get('p99_us'))}"
+        f"{timed_of(record).one(kind)}{_of_blocks(units.get(kind), record.unit)} p99 {micros(figures.get('p99_us'))}"
         f"{_response(record.response, kind)}"
         f"{_longest(record, record.response.get(kind, figures))}"
         for kind, figures in record.latency.items()
@@ -251,8 +251,8 @@ def _longest(record: RunRecord, figures: Mapping[str, Any]) -> str:
     return f", longest {micros(figures.get('max_us'))}" if record.outcome(NO_STALLS) is Holds.FAILS else ""
 
 
-def _of_blocks(count: int | None) -> str:
-    return "" if count is None else f" of {count} block{'' if count == 1 else 's'}"
+def _of_blocks(count: int | None, unit: str) -> str:
+    return "" if count is None else f" of {count} {unit}{'' if count == 1 else 's'}"
 
 
 def _caveats(record: RunRecord) -> str:

@@ -296,9 +296,9 @@ def _blocks_of(spec: Mapping[str, Any], kind: str) -> str:
 def _blocks(record: RunRecord) -> tuple[str, str]:
     visits, share = record.value("block_visits_per_s"), read_share(record)
     if visits is None:
-        return "blocks", ""
+        return f"{record.unit}s", ""
     read = "" if share is None else f", {percent(round(100 * share, 1))} of them read by the engine"
-    return "blocks", f"{number(visits)}/s visited{read}"
+    return f"{record.unit}s", f"{number(visits)}/s visited{read}"
 
 
 def _cpu(record: RunRecord) -> tuple[str, str]:

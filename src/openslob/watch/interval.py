@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from openslob.core.measurement import (
-    CPU_EVENT,
     DEVICE_COUNTERS,
     EVERY_FIGURE,
     DeviceIo,
@@ -20,9 +19,9 @@ from openslob.core.measurement import (
     OtherSessions,
     WaitClass,
     Window,
-    classify_wait,
 )
 from openslob.core.units import NANOS
+from openslob.core.wait_classes import CPU_EVENT, classify_wait
 from openslob.host.sampler import difference
 from openslob.kinds.run.samplers import SystemReading
 from openslob.metrics import CHURNING, METRICS, OF_OWN_LOAD, PRICED, cpu, quantity

@@ -14,7 +14,18 @@ from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.method import OpKind
 from openslob.core.rate_schedule import Stage
 from openslob.core.units import MIB
-from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_OWN_LOAD, PACED, PRICED, summary
+from openslob.metrics import (
+    CHANGING,
+    CHURNING,
+    CONNECTING,
+    METRICS,
+    OBSERVED,
+    OF_OWN_LOAD,
+    OF_ROW_BYTES,
+    PACED,
+    PRICED,
+    summary,
+)
 from openslob.metrics.computation import NO_COMMAND, NO_RATE, EngineCounter
 from openslob.metrics.quantity import NOT_LOCAL, NOT_OUR_LOAD, Quantity
 from openslob.metrics.run_metrics import BELOW_CLOCK, ENGINE_INPUTS, NO_READS, NO_SYNCS, SYNCS_UNTIMED
@@ -80,6 +91,9 @@ EXPECTED = {
     "dev_write_amplification": 360 / 88.59375,
     "transactions_per_s": 210,
     "client_cpu_per_s": 0.1,
+    "read_amplification": 4,
+    "update_amplification": 5,
+    "space_amplification": 1,
     "package_power_w": 100,
     "joules_per_million_reads": 6250,
     "joules_per_million_commits": 500_000,
@@ -106,6 +120,7 @@ TOTALS = {"elapsed_s", "sessions", "ops_total", "updates_total", "selects_total"
 TOTALS |= {"start_skew_ms"}
 NOT_RATES = TOTALS | PACED | CONNECTING | CHANGING | {"engine_read_latency_us", "driver_cpu_pct_of_db"}
 NOT_RATES |= {"log_sync_latency_us", "log_wait_pct", "vacuums_total", "write_amplification", "dev_write_amplification"}
+NOT_RATES |= OF_ROW_BYTES
 APART = PACED | CONNECTING | CHANGING | CHURNING
 HOST_FIGURES = {
     name for name in METRICS if name.startswith(("dev_", "host_", "db_cpu", "driver", "foreground", "background"))

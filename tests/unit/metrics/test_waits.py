@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from factories import measurements
 from factories.tables import table
 from openslob.core.histogram import bucket_of
-from openslob.core.measurement import EngineDelta, TimedWait, WaitClass, classify_wait
+from openslob.core.measurement import EngineDelta, TimedWait, WaitClass
+from openslob.core.wait_classes import classify_wait
 from openslob.metrics.waits import CPU_ROW, class_shares_pct, db_time_shares, histogram_of, top_events
 
 DB_TIME_S = 432.0

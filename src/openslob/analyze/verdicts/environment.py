@@ -24,7 +24,7 @@ from openslob.analyze.verdict_registry import (
 )
 from openslob.analyze.verdicts.course import MAX_IDLE_PCT
 from openslob.core.histogram import PERCENTILES, Histogram
-from openslob.core.measurement import DriverUse, Measurement, Observed, OtherSessions
+from openslob.core.measurement import SIZE, DriverUse, Measurement, Observed, OtherSessions
 from openslob.core.method import BLOCK_TOLERANCE, OpKind
 from openslob.core.units import is_above, is_below
 from openslob.core.workload import Loop
@@ -375,6 +375,8 @@ def _counts(ran: dict[OpKind, Histogram]) -> dict[str, float]:
 
 
 def _growth_pct(measurement: Measurement) -> Quantity:
+    if why := measurement.engine.unknown.get(SIZE):
+        return Quantity.missing(why)
     before, after = measurement.blocks_before, measurement.blocks_after
     if before is None or after is None:
         return Quantity.missing("the tables' sizes were not measured")

@@ -29,7 +29,8 @@ class ServerSpec:
     of the server's own settings, ``NAME=VALUE`` in a line each, which come after those that slob makes;
     ``made_settings`` are those that its data are made with. ``made_for`` is the command that made it for itself and
     destroys it; empty: it is the user's. ``port`` is where standbys connect to on this host, of a product whose
-    standbys can't use a socket; None: the server listens on no network.
+    standbys can't use a socket; None: the server listens on no network. ``table_engine`` is the storage engine of the
+    test tables, of a product that has several.
     """
 
     engine: str
@@ -49,6 +50,7 @@ class ServerSpec:
     made_for: str = ""
     made_settings: str = ""
     port: int | None = None
+    table_engine: str | None = None
 
     def to_record(self) -> dict[str, Any]:
         return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
@@ -127,7 +129,8 @@ class ReadySetting:
     ``setting`` is one of the server's own, or a parameter of managed servers. Without ``values``, every other value
     than the present one is tried. ``loads`` are those on which it can matter, by their names in
     `openslob.kinds.lab.loads`; ``controls`` those on which it must show nothing. ``why_not`` says why it can't be
-    compared on any server.
+    compared on any server. ``figures`` are those that a sweep shows, in place of the usual ones. ``on_request``: it is
+    compared only where it is named.
     """
 
     name: str
@@ -137,6 +140,8 @@ class ReadySetting:
     controls: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     why_not: str = ""
+    figures: tuple[str, ...] = ()
+    on_request: bool = False
 
 
 class ManagedServer(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,8 +108,14 @@ def header(spec: ServerSpec, bin_dir: Path, bulk: bool) -> Iterable[str]:
     )
 
 
-def check_layout(spec: ServerSpec) -> None:
-    """Raise UsageError for the first value that no server supports on this host."""
+def check_layout(spec: ServerSpec, table_engines: Collection[str] = ()) -> None:
+    """Raise UsageError for the first value that no server supports on this host.
+
+    ``table_engines`` are those of the product, if it has several.
+    """
+    if spec.table_engine and spec.table_engine not in table_engines:
+        known = f"there are {', '.join(table_engines)}" if table_engines else f"{spec.engine} has no choice of them"
+        raise UsageError(f"--table-engine {spec.table_engine} is not known", known)
     if spec.io not in ("direct", "buffered"):
         raise UsageError(f"--io {spec.io} is not known", "use direct or buffered")
     if spec.max_sessions < 1:

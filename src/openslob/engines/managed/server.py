@@ -40,7 +40,7 @@ _UNFINISHED = "data.new-"
 # How long a server that starts may take until its main process is there.
 _UNTIL_THERE_S = 60.0
 # What a restart can't change once there are data.
-_FIXED = ("version", "bin_dir", "block_size", "data_dir", "standby_of", "made_settings")
+_FIXED = ("version", "bin_dir", "block_size", "data_dir", "standby_of", "made_settings", "table_engine")
 
 
 class Programs(Protocol):
@@ -59,7 +59,7 @@ class LocalServer(ABC, Generic[P]):
 
     def __init__(self, spec: ServerSpec, socket_name: str, complaints: Complaints) -> None:
         self._complaints = complaints
-        self.spec = spec
+        self.spec = self.complete(spec)
         self.name = spec.name
         self._found: P | None = None
         self._note = ""
@@ -68,6 +68,10 @@ class LocalServer(ABC, Generic[P]):
         self.layout = ServerFiles(self._home.path, self._place_of(spec), socket_name)
 
     # What a product's subclass provides.
+
+    def complete(self, spec: ServerSpec) -> ServerSpec:
+        """Return a specification with what the product has where none was asked for."""
+        return spec
 
     @property
     @abstractmethod
@@ -287,7 +291,7 @@ class LocalServer(ABC, Generic[P]):
         state = self._home.read()
         if not state:
             return
-        had = server_state.spec_from(state)
+        had = self.complete(server_state.spec_from(state))
         if had.engine != self.spec.engine:
             raise UsageError(f"the server {self.name} is a {had.engine} server", "use another name")
         if not self._place_of(had).joinpath(DATA).exists():

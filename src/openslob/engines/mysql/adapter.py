@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -56,8 +56,10 @@ from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
 from openslob.engines.mysql.quiesce import quiesce
 from openslob.engines.mysql.replication import MysqlReplication, read_role
+from openslob.engines.mysql.rocksdb import ROCKSDB, SIGN
 from openslob.engines.mysql.session import MysqlSession
 from openslob.engines.mysql.slice_procedure import MysqlStop, compose_slice
+from openslob.engines.mysql.table_engine import INNODB, TableEngine
 from openslob.engines.mysql.waits import MysqlServerWaits, MysqlWaits, obstacle
 from openslob.engines.patience import Watch, Work, close_on_failure
 from openslob.engines.peer_process import take_named_process
@@ -78,8 +80,6 @@ _WORK = {
 }
 # Connections that are never used through a proxy: such a one is not given settings. A session sets its own.
 _OURS = frozenset({*_WORK, "install", "settings", "heartbeat", STOP})
-_DIRECT_IO_REMEDY = "put innodb_flush_method = O_DIRECT into my.cnf and restart (a managed server: --io direct)"
-_DIRECT = ("O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT")
 
 
 def connect(url: str) -> Engine:
@@ -147,6 +147,11 @@ class MysqlEngine(ServerEngine[Connection]):
         return connection
 
     @property
+    def tables(self) -> TableEngine:
+        """The storage engine of the test tables: RocksDB where the server's new tables are of it, else InnoDB."""
+        return ROCKSDB if self.identity and self.identity.by == SIGN else INNODB
+
+    @property
     def data(self) -> MysqlData:
         return MysqlData(self)
 
@@ -159,7 +164,7 @@ class MysqlEngine(ServerEngine[Connection]):
         with self.querying() as connection:
             known = self.identity
             assert known is not None
-            identity = query(connection, statement("facts", "identity"))[0]
+            identity = query(connection, self.tables.identity)[0]
             settings = query_shown(connection, statement("facts", "settings"))
             role = read_role(connection)
             connected = int(query(connection, statement("facts", "connected"))[0]["Value"])
@@ -175,10 +180,10 @@ class MysqlEngine(ServerEngine[Connection]):
             cache_bytes=identity["cache_bytes"],
             free_connections=min(free, identity["max_user_connections"] or free),
             settings=settings,
-            direct_io=_is_direct(settings, known),
+            direct_io=None if known.no_device else self.tables.is_direct(settings),
             connection=reached_by,
             read_only=bool(identity["read_only"]),
-            direct_io_remedy=_DIRECT_IO_REMEDY,
+            direct_io_remedy=self.tables.direct_io_remedy,
             # Without replication no other server is known to hold the same data.
             cluster_id=role.group or self.target,
             instance=role.member,
@@ -198,13 +203,13 @@ class MysqlEngine(ServerEngine[Connection]):
     def findings(self, workload: Workload) -> Iterator[Finding]:
         with self.querying(f"{self.target} can't be checked") as connection:
             facts = self.facts()
-            found = checks.findings(connection, self.names, workload, facts, self.data.state)
+            found = checks.findings(connection, self.names, self.tables, workload, facts, self.data.state)
             yield from place_remedies(found, facts.settings_place, ("SET GLOBAL", "my.cnf"))
 
     def try_statements(self, plan: SessionPlan) -> Iterator[Finding]:
         """Let the server parse them."""
         with self.querying(f"{self.target} can't be checked") as connection:
-            yield from checks.try_statements(connection, self.names, plan)
+            yield from checks.try_statements(connection, self.names, self.tables, plan)
 
     def capabilities(self) -> list[Capability]:
         facts = self.facts()
@@ -258,7 +263,7 @@ class MysqlEngine(ServerEngine[Connection]):
         """Create the work loop; of the client loop, only the table of connections."""
         require_shared(workload, checks.NO_LOCAL_PATH)
         with self.querying("can't install the work loop", "install") as connection:
-            identity = query(connection, statement("facts", "identity"))[0]
+            identity = query(connection, self.tables.identity)[0]
             layout = layout_of(identity["block_size"])
             self._rows_per_page = layout.rows_per_page if workload.churns else None
             in_cluster = is_on(connection, "wsrep_on")
@@ -272,8 +277,9 @@ class MysqlEngine(ServerEngine[Connection]):
     def quiesce(self, workload: Workload, warm_cache: bool) -> Sequence[str]:
         """Write dirty pages, if the user may, so that they are not written in the window; set how commits wait."""
         with self.querying("the server can't be prepared for the window", "quiesce") as connection:
-            block_size = query(connection, statement("facts", "identity"))[0]["block_size"]
-            return quiesce(connection, self.names, self._override, workload, warm_cache, block_size, self.patience)
+            block_size = query(connection, self.tables.identity)[0]["block_size"]
+            memory = (self.names, self.tables, self._override)
+            return quiesce(connection, *memory, workload, warm_cache, block_size, self.patience)
 
     def open_session(self, plan: SessionPlan) -> MysqlSession:
         # It is opened on the session's own thread, which the session pool ends: nothing watches its waits.
@@ -294,13 +300,14 @@ class MysqlEngine(ServerEngine[Connection]):
 
     def open_counters(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlCounters:
         if scope is SamplingScope.SERVER:
-            return MysqlServerCounters(self._open_observer("counters"), self.names)
-        return MysqlCounters(self._open_known("counters"), self.names, self._rows_per_page)
+            return MysqlServerCounters(self._open_observer("counters"), self.names, self.tables)
+        return MysqlCounters(self._open_known("counters"), self.names, self.tables, self._rows_per_page)
 
     def open_waits(self, scope: SamplingScope = SamplingScope.TEST) -> MysqlWaits:
         if scope is SamplingScope.SERVER:
-            return MysqlServerWaits(self._open_observer("waits"), self.names, SESSIONS, self._opened)
-        return MysqlWaits(self._open_known("waits"), self.names, SESSIONS)
+            own = self._open_observer("waits")
+            return MysqlServerWaits(own, self.names, SESSIONS, self._opened, is_observed=self.tables.is_observed)
+        return MysqlWaits(self._open_known("waits"), self.names, SESSIONS, is_observed=self.tables.is_observed)
 
     def open_stop(self) -> MysqlStop:
         return MysqlStop(self._open_known(STOP), self.names)
@@ -327,12 +334,6 @@ class MysqlEngine(ServerEngine[Connection]):
         return [f"connection {number}" for number in numbers]
 
 
-def _is_direct(settings: Mapping[str, str], server: Identity) -> bool | None:
-    """Return whether the server bypasses the page cache of its host; None when that is unknown, or it has none."""
-    method = settings.get("innodb_flush_method")
-    return None if method is None or server.no_device else method in _DIRECT
-
-
 class MysqlData(ServerData[Connection]):
     """The test tables of one database."""
 
@@ -341,27 +342,27 @@ class MysqlData(ServerData[Connection]):
         self._engine = engine
 
     def read_manifest(self, connection: Connection) -> LoadManifest | None:
-        return manifest.read(connection, self._engine.names)
+        return manifest.read(connection, self._engine.names, self._engine.tables)
 
     def prepare(self, connection: Connection, spec: DataSpec, _degree: int) -> MysqlLoader:
         engine = self._engine
         require_own_storage(spec, engine.target)
-        return MysqlLoader(lambda: engine.open("load"), engine.params, engine.names, spec, connection)
+        return MysqlLoader(lambda: engine.open("load"), engine.params, engine.names, spec, engine.tables, connection)
 
     def remove(self, connection: Connection) -> list[str]:
-        removed = manifest.remove(connection, self._engine.names)
+        removed = manifest.remove(connection, self._engine.names, self._engine.tables)
         if not removed:
             # To a user without rights the server shows nothing of a database, as if there were none.
             manifest.require_entry(connection, self._engine.names)
         return removed
 
     def files(self, directory: Path) -> Sequence[Path]:
-        return sorted((directory / self._engine.names.database).glob("cf[12]_*.ibd"))
+        return self._engine.tables.files(directory, self._engine.names.database)
 
     def table_blocks(self) -> int:
         """Return the number of blocks of all test tables, after updating their statistics."""
-        names = self._engine.names
+        names, tables = self._engine.names, self._engine.tables
         with self._engine.querying("the tables can't be measured", "analyze") as connection:
-            for name in manifest.blocks_now(connection, names).by_table:
+            for name in tables.count_blocks(connection, names).by_table:
                 query(connection, statement("load", "analyze", table=f"{names.schema()}.`{name}`"))
-            return sum(manifest.blocks_now(connection, names).by_table.values())
+            return sum(tables.count_blocks(connection, names).by_table.values())

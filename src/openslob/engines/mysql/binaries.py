@@ -36,12 +36,19 @@ class MariaPrograms:
 
     def version(self) -> str:
         """Return the release series, such as ``10.11``, from the server program. UsageError when it is no MariaDB."""
+        return series(self._ask("--version"), self.server)
+
+    def find_plugins(self) -> Path:
+        """Return the directory of the server's plugins, which the program knows."""
+        said = re.search(r"^plugin-dir +(\S.*)$", self._ask("--verbose", "--help"), re.MULTILINE)
+        return Path(said[1].strip()) if said else self.root / "lib" / "plugin"
+
+    def _ask(self, *options: str) -> str:
         try:
-            command = [str(self.server), "--no-defaults", "--version"]
-            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+            command = [str(self.server), "--no-defaults", *options]
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
         except (OSError, subprocess.SubprocessError) as error:
             raise SlobError(f"{self.server} can't be run ({error})", "give another --bin-dir") from error
-        return series(done.stdout, self.server)
 
 
 def series(said: str, server: Path) -> str:

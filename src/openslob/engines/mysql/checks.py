@@ -35,8 +35,9 @@ from openslob.engines.mysql.errors import NOT_ANSWERED, code_of, explain_error
 from openslob.engines.mysql.location import PROXY_REMEDY, why_not
 from openslob.engines.mysql.names import TABLES, MysqlNames, account
 from openslob.engines.mysql.page_layout import layout_of
-from openslob.engines.mysql.quiesce import SETTING, find_required
+from openslob.engines.mysql.quiesce import find_required
 from openslob.engines.mysql.slice_procedure import compose_slice
+from openslob.engines.mysql.table_engine import INNODB, TableEngine
 from openslob.engines.mysql.tables import COLUMNS
 from openslob.engines.mysql.waits import are_observed
 from openslob.engines.sql import read_statements
@@ -135,24 +136,28 @@ def require_stored_name(connection: Connection, database: str) -> None:
 def findings(
     connection: Connection,
     names: MysqlNames,
+    tables: TableEngine,
     workload: Workload,
     facts: ServerFacts,
     data_state: Callable[[], DataState | None],
 ) -> Iterator[Finding]:
     """Yield all findings; ``data_state`` is called only after the checks of server and rights."""
-    identity = query(connection, statement("facts", "identity"))[0]
+    identity = query(connection, tables.identity)[0]
     grants = _grants(connection)
     yield from check_path(workload, NO_LOCAL_PATH)
     yield from common_checks.check_loop(workload, facts)
+    if workload.churns and tables.no_churn:
+        yield Finding("mode", f"MODE=churn: {tables.no_churn}", "use a server with --table-engine innodb", True)
     yield from _server(connection, facts, identity)
     yield from in_the_way(connection)
     yield from _privileges(names, workload, identity["user"], grants)
     yield from _rights(connection, facts, identity["user"], grants)
     yield from common_checks.check_connections(workload, facts.free_connections, _raise_limit(identity), _BY)
     yield from common_checks.check_data(workload, facts, data_state())
-    yield from _commit_mode(workload, facts, may_set(grants), account(identity["user"]))
+    setting = tables.commit_setting
+    yield from _commit_mode(workload, facts, setting, may_set(grants), account(identity["user"]))
     yield from binary_log(workload, facts)
-    yield from late_commits(workload, facts)
+    yield from late_commits(workload, facts) if tables.procedures_run_ahead else ()
     yield from find_lacking(capabilities(connection, facts))
     yield from common_checks.check_settings(_BAD_SETTINGS, facts, _BY)
     yield from _check_left_behind(connection, names)
@@ -201,15 +206,17 @@ def _server(connection: Connection, facts: ServerFacts, identity: Row) -> Iterat
         yield Finding("clock", why, "start the server without sysdate-is-now", True)
 
 
-def _commit_mode(workload: Workload, facts: ServerFacts, may_change: bool, grantee: str) -> Iterator[Finding]:
-    required, present = find_required(workload), facts.settings.get(SETTING)
+def _commit_mode(
+    workload: Workload, facts: ServerFacts, setting: str, may_change: bool, grantee: str
+) -> Iterator[Finding]:
+    required, present = find_required(workload), facts.settings.get(setting)
     if required is None or present == str(required):
         return
     if may_change:
-        why = f"{SETTING} is {present}; it is set to {required} for this run and restored after it"
+        why = f"{setting} is {present}; it is set to {required} for this run and restored after it"
         yield Finding("commit mode", why, "use COMMIT_MODE=engine to leave it unchanged", False)
     else:
-        why = f"COMMIT_MODE={workload.commit_mode} needs {SETTING} = {required}: it is {present}"
+        why = f"COMMIT_MODE={workload.commit_mode} needs {setting} = {required}: it is {present}"
         grant = f"GRANT {_SETTING_RIGHTS[facts.family]} ON *.* TO {grantee}"
         yield Finding("commit mode", f"{why}; COMMIT_MODE=engine leaves it unchanged", grant, True, by=_BY)
 
@@ -234,7 +241,7 @@ def late_commits(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     session that writes the log waits for it; sessions that find it being written do not: with 6 sessions 50 commits
     shared one sync in 10.11. With a binary log they wait: 3 commits a sync.
     """
-    by_engine = workload.commit_mode is CommitMode.ENGINE and facts.settings.get(SETTING) == "1"
+    by_engine = workload.commit_mode is CommitMode.ENGINE and facts.settings.get(INNODB.commit_setting) == "1"
     waits = workload.commit_mode is CommitMode.WAIT or by_engine
     alone = facts.settings.get("log_bin") != "ON"
     if facts.family == "MariaDB" and workload.writes and workload.total_sessions > 1 and waits and alone:
@@ -403,12 +410,14 @@ _UNDERSTOOD = frozenset({
 })  # fmt: skip
 
 
-def try_statements(connection: Connection, names: MysqlNames, plan: SessionPlan) -> Iterator[Finding]:
+def try_statements(
+    connection: Connection, names: MysqlNames, tables: TableEngine, plan: SessionPlan
+) -> Iterator[Finding]:
     """Yield a finding for the first statement that the server does not understand."""
     override_defaults(connection)
     in_cluster = is_on(connection, "wsrep_on")
     layout = layout_of(plan.block_size)
-    statements = list(_list_statements(names, plan, layout.value_bytes, in_cluster))
+    statements = list(_list_statements(names, tables, plan, layout.value_bytes, in_cluster))
     if plan.workload.loop is Loop.SERVER:
         statements.append((_LOOP, compose_slice(names, plan.schema, plan.workload, layout, in_cluster)))
     for what, text in statements:
@@ -426,7 +435,7 @@ def try_statements(connection: Connection, names: MysqlNames, plan: SessionPlan)
 
 
 def _list_statements(
-    names: MysqlNames, plan: SessionPlan, value_bytes: int, in_cluster: bool
+    names: MysqlNames, tables: TableEngine, plan: SessionPlan, value_bytes: int, in_cluster: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield where each statement is, and its text with names and some values in it."""
     identifiers = {
@@ -439,7 +448,10 @@ def _list_statements(
         "roster": names.roster(),
         "borrowed": names.name_borrowed(),
         "status": "performance_schema.global_status",
-        "setting": SETTING,
+        "setting": tables.commit_setting,
+        "block_size": tables.block_size,
+        "cache_bytes": tables.cache_bytes,
+        "engine": tables.clause,
         "scope": "SESSION",
     }
     texts = {

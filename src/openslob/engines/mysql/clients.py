@@ -19,9 +19,10 @@ from openslob.engines.clients import (
     require_ours,
     require_workload,
 )
-from openslob.engines.mysql.connection import PASSWORD_VARIABLE, Row, open_connection, parse, query, statement
+from openslob.engines.mysql.connection import PASSWORD_VARIABLE, Row, open_connection, parse, query
 from openslob.engines.mysql.errors import code_of, explain_error, report_as
 from openslob.engines.mysql.names import account
+from openslob.engines.mysql.table_engine import INNODB
 
 # The client library's variable for each parameter of a connection. It has none for user and database: those names are
 # for scripts (`mariadb -u"$MYSQL_USER" "$MYSQL_DATABASE"`).
@@ -87,7 +88,7 @@ def _execute(url: str, text: str, values: Mapping[str, object] | None = None) ->
         except pymysql.Error as error:
             if code_of(error) != ER.DBACCESS_DENIED_ERROR:
                 raise
-            user = str(query(connection, statement("facts", "identity"))[0]["user"])
+            user = str(query(connection, INNODB.identity)[0]["user"])
             raise SlobError(
                 f"{_FAILURE} are in a database {TABLES} of their own: {explain_error(error)}",
                 f"as an administrator: GRANT {_NEEDED} ON {TABLES}.* TO {account(user)}",

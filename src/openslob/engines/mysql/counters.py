@@ -21,14 +21,17 @@ from openslob.core.measurement import (
     ObjectIo,
     TimedWait,
     WaitClass,
-    classify_wait,
     scale,
     sum_waits,
 )
+from openslob.core.wait_classes import classify_wait
 from openslob.engines.base import CounterReading
+from openslob.engines.mysql import rocksdb
 from openslob.engines.mysql.connection import PACKAGE, Connection, is_on, query, statement, thread_id
 from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.names import TABLES, MysqlNames
+from openslob.engines.mysql.page_layout import layout_of
+from openslob.engines.mysql.table_engine import TableEngine
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.sql import read_statements
 
@@ -129,7 +132,8 @@ def attribute(delta: EngineDelta, change: Values) -> EngineDelta:
     if here is not None and here <= 0 and not change.get(_DROPPED):
         separate = [name for name in _OF_FILES if _is_separate(without, name, change, unchanged)]
         others |= {name: getattr(delta, name) - getattr(without, name) for name in separate}
-    return replace(without, server_wide=_find_still_shared(without, others), others=others)
+    shared = without.server_wide | _find_still_shared(without, others)
+    return replace(without, server_wide=shared, others=others)
 
 
 def _without(delta: EngineDelta, change: Values) -> EngineDelta:
@@ -241,32 +245,53 @@ class ByteCount:
 
 @dataclass(frozen=True)
 class Counting:
-    """Takes differences of the test's counters, or of those of the whole server."""
+    """Takes differences of the test's counters, or of those of the whole server.
+
+    ``row_bytes`` are those of a visited row, where the storage engine counts rows and not their bytes.
+    """
 
     whole_server: bool = False
+    row_bytes: int | None = None
 
     def difference(self, before: CounterReading, after: CounterReading) -> EngineDelta:
         """Return what happened between two readings."""
         if before.epoch != after.epoch:
             return EngineDelta(unknown={EVERY_FIGURE: "the server's statistics were reset during the run"})
         # A counter that was missing before was 0: statistics of a table begin with its first use.
-        change = {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
-        return server_delta(change) if self.whole_server else to_delta(change)
+        change = rocksdb.with_first_rows(
+            {name: value - before.values.get(name, 0.0) for name, value in after.values.items()}
+        )
+        return self._with_bytes(server_delta(change) if self.whole_server else to_delta(change))
+
+    def _with_bytes(self, delta: EngineDelta) -> EngineDelta:
+        """Return a difference with the bytes of the rows that it has."""
+        if self.row_bytes is None:
+            return delta
+        rows = {"row_bytes_read": "rows_read", "row_bytes_written": "rows_updated"}
+        unknown = {name: delta.unknown[of] for name, of in rows.items() if of in delta.unknown}
+        return replace(
+            delta,
+            row_bytes_read=scale(delta.rows_read, self.row_bytes),
+            row_bytes_written=scale(delta.rows_updated, self.row_bytes),
+            unknown={**delta.unknown, **unknown},
+        )
 
 
 class MysqlCounters(ConnectionOwner[Connection]):
     """Reads all sources that this server has and this user may see in one statement, so that all are of one moment."""
 
-    counting = Counting()
-
-    def __init__(self, connection: Connection, names: MysqlNames, rows_per_page: int | None = None) -> None:
+    def __init__(
+        self, connection: Connection, names: MysqlNames, tables: TableEngine, rows_per_page: int | None = None
+    ) -> None:
         """Take how many rows a page of the test tables has, where rows come and go."""
         super().__init__(connection)
-        self._names = names
+        self._names, self._tables = names, tables
         self._rows_per_page = rows_per_page
         self._values: dict[str, Any] = {"database": names.database, "tables": TABLES, "rows_per_page": rows_per_page}
         with report_as("the counters can't be read"):
             query(connection, read_statements(PACKAGE, "session")["clock"])
+            block_size = query(connection, tables.identity)[0]["block_size"]
+            self.counting = self._count_by(tables.row_bytes(layout_of(block_size)))
             self._values["folder"] = self._folder(names.database)
             self._product = self._find_product()
             self._statement = self._compose()
@@ -274,6 +299,9 @@ class MysqlCounters(ConnectionOwner[Connection]):
         self._resets = 0
         self._checkpoints = ByteCount()
         self._last: Values = {}
+
+    def _count_by(self, row_bytes: int | None) -> Counting:
+        return Counting(row_bytes=row_bytes)
 
     def _folder(self, database: str) -> str:
         """Return the name of the database in names of files; its own where the server does not convert it."""
@@ -295,13 +323,13 @@ class MysqlCounters(ConnectionOwner[Connection]):
         # In a Galera cluster userstat counts the changes of other nodes too, on a standby those of its primary.
         changes = "table_io" if is_on(self._connection, "wsrep_on") else rows
         changes = "no" if is_on(self._connection, "read_only") else changes
-        files = ("file_io",) if self._holds("files_watched") else ()
+        files = ("file_io",) if self._tables.is_observed and self._holds("files_watched") else ()
         tables = [f"{rows}_visits", f"{changes}_changes", f"{rows}_sharing"]
         if rows == "table_io" and self._product:
             tables.append(f"table_io_changed_{self._product}")
         if self._rows_per_page:
             tables += [f"churn_{changes}", f"churn_sizes_{self._product}", f"churn_purge_{self._product}"]
-        return (*tables, *files, "metrics_mariadb", "metrics_mysql")
+        return (*tables, *files, *self._tables.counters)
 
     def _holds(self, question: str) -> bool:
         return bool(self._answers(read_statements(PACKAGE, "counters")[question]))
@@ -370,17 +398,22 @@ def to_delta(change: Values) -> EngineDelta:
 
 
 def whole_delta(change: Values) -> EngineDelta:
-    """Return differences of counters as `EngineDelta`, those of all sessions where the server counts them so.
+    """Return differences of counters as `EngineDelta`, those of all sessions where the server counts them so."""
+    if rocksdb.is_counted(change):
+        found = rocksdb.find_delta(change, total(change, "visits.", ".custid"), total(change, "changes."))
+        return _with_reasons(found, {**_REASONS, **rocksdb.REASONS})
+    return _with_reasons(_pages_delta(change), _REASONS)
 
-    ``rows_updated_in_place``: a row leaves its page only when the page is split.
-    """
+
+def _pages_delta(change: Values) -> EngineDelta:
+    """Return what InnoDB counted. ``rows_updated_in_place``: a row leaves its page only when the page is split."""
     status = {name.removeprefix("status."): value for name, value in change.items() if name.startswith("status.")}
     churns = _CHURNED in change
     updated = None if churns else total(change, "changes.")
     splits = _first(change, "status.INNODB_BUFFER_POOL_PAGES_SPLIT", "metric.index_page_splits")
     reads, (writes, write_bytes) = status.get("INNODB_DATA_READS"), _writes(change, status)
     read_us = scale(change.get(f"{DATA_FILE}.read_ps"), PICO)
-    delta = EngineDelta(
+    return EngineDelta(
         logical_reads=status.get("INNODB_BUFFER_POOL_READ_REQUESTS"),
         read_requests=reads,
         read_bytes=status.get("INNODB_DATA_READ"),
@@ -406,7 +439,6 @@ def whole_delta(change: Values) -> EngineDelta:
         by_object=_by_object(change, status),
         timed_waits=[TimedWait("IO:innodb_data_file", WaitClass.DATA_IO, reads, read_us)] if read_us and reads else (),
     )
-    return _with_reasons(delta)
 
 
 def _writes(change: Values, status: Values) -> tuple[float | None, float | None]:
@@ -427,7 +459,7 @@ def _by_object(change: Values, status: Values) -> dict[str, ObjectIo]:
     reads, read_us = change.get("tables.reads"), scale(change.get("tables.read_ps"), PICO)
     tables = ObjectIo(None, reads, change.get("tables.read_bytes"), None, read_us)
     log = ObjectIo(None, None, None, status.get("INNODB_LOG_WRITES"), None)
-    return {"table and index": tables, "log": log}
+    return {rocksdb.TABLES_IO: tables, "log": log}
 
 
 _NO_STATISTICS = "the server counts no rows by table: set userstat = ON (MySQL: performance_schema)"
@@ -464,12 +496,12 @@ _CHURN_REASONS = {
 }
 
 
-def _with_reasons(delta: EngineDelta) -> EngineDelta:
+def _with_reasons(delta: EngineDelta, reasons: Mapping[str, str]) -> EngineDelta:
     missing = [name for name, value in delta.amounts().items() if value is None and name not in ONLY_SOME_HAVE]
-    why = {name: _REASONS.get(name, "the server does not count it for this user") for name in missing}
+    why = {name: reasons.get(name, "the server does not count it for this user") for name in missing}
     if delta.rows_inserted_or_deleted is not None:
         why |= {name: reason for name, reason in _CHURN_REASONS.items() if getattr(delta, name) is None}
-    return replace(delta, unknown=why)
+    return replace(delta, unknown={**why, **delta.unknown})
 
 
 _ROWS = ("rows_read", "rows_updated", "rows_updated_in_place")
@@ -504,13 +536,13 @@ _MS = 1000.0
 class MysqlServerCounters(MysqlCounters):
     """Reads what the server counts of all its databases."""
 
-    counting = Counting(whole_server=True)
+    def _count_by(self, row_bytes: int | None) -> Counting:  # noqa: ARG002 - rows are those of the test's tables
+        return Counting(whole_server=True)
 
     def _sources(self) -> Sequence[str]:
-        transactions = ("transactions_mariadb", "transactions_mysql", "transactions_observed")
         watched = {"every_file": "files_watched", "latches": "latches_watched"}
         found = [part for part, question in watched.items() if self._holds(question)]
-        return ("metrics_mariadb", "metrics_mysql", *transactions, *found)
+        return (*self._tables.counters, *self._tables.transactions, *found)
 
 
 def server_delta(change: Values) -> EngineDelta:
@@ -549,7 +581,8 @@ def _by_kind(change: Values, delta: EngineDelta) -> dict[str, ObjectIo]:
     for event, columns in events.items():
         kinds.setdefault(_KINDS_OF_FILES.get(event, _OTHER), Counter()).update(columns)
     data = ObjectIo(None, delta.read_requests, delta.read_bytes, delta.write_requests, None)
-    return {_DATA: data, _LOG: delta.by_object[_LOG], **{kind: _object(sums) for kind, sums in kinds.items()}}
+    apart = {kind: io for kind, io in delta.by_object.items() if kind != rocksdb.TABLES_IO}
+    return {_DATA: data, **apart, **{kind: _object(sums) for kind, sums in kinds.items()}}
 
 
 def _object(columns: Mapping[str, float]) -> ObjectIo:

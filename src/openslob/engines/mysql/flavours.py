@@ -12,6 +12,7 @@ import pymysql
 from openslob.engines.flavour import Answers, Flavour, Identity, recognise, refusal, require_signs, unknown_relative
 from openslob.engines.mysql.connection import Connection, query, query_shown, statement
 from openslob.engines.mysql.errors import NOT_ANSWERED, code_of, explain_error
+from openslob.engines.mysql.rocksdb import LIMITS, SIGN
 
 MARIADB, MYSQL = "MariaDB", "MySQL"
 # Each has it, and the other does not.
@@ -69,6 +70,10 @@ FLAVOURS: Sequence[Flavour] = (
     ),
     Flavour(
         "Percona Server", "https://docs.percona.com/percona-server/8.0/", r"^(\S+) Percona Server", **_PAGES,
+    ),
+    Flavour(
+        "{family} with RocksDB", "https://mariadb.com/kb/en/myrocks/", signs=[SIGN], lock="advisory", unit="key",
+        limits=LIMITS,
     ),
     *ORIGINALS,
 )  # fmt: skip

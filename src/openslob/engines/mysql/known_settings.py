@@ -38,6 +38,9 @@ _OURS = {
     "innodb_buffer_pool_size": "--cache",
     "innodb_page_size": "--block-size",
     "large_pages": "--huge-pages",
+    "rocksdb_block_cache_size": "--cache",
+    "rocksdb_block_size": "--block-size",
+    "default_storage_engine": "--table-engine",
     "max_connections": "slob server start --max-sessions",
 }
 _PARAMETERS = {"innodb_flush_log_at_trx_commit": ("commit_mode", "engine")}

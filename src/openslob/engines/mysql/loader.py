@@ -23,6 +23,7 @@ from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.location import locate
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import layout_of
+from openslob.engines.mysql.table_engine import TableEngine
 from openslob.engines.mysql.tables import checks_of, fill, tables_of
 from openslob.engines.tables import Check, DataTable
 
@@ -43,11 +44,12 @@ class MysqlLoader:
         params: MysqlParams,
         names: MysqlNames,
         spec: DataSpec,
+        engine: TableEngine,
         connection: Connection,
     ) -> None:
-        self._connect = connect
+        self._connect, self._engine = connect, engine
         self._params, self._names, self._spec = params, names, spec
-        server = query(connection, statement("load", "server"))[0]
+        server = query(connection, statement("load", "server", block_size=engine.block_size))[0]
         self.block_size: int = server["block_size"]
         self._directory = locate(connection).data_directory
         if server["packet_bytes"] < _PACKET_BYTES:
@@ -74,22 +76,22 @@ class MysqlLoader:
 
     def begin(self) -> None:
         with self.connect() as connection, report_as("the load failed"):
-            manifest.remove(connection, self._names)
+            manifest.remove(connection, self._names, self._engine)
             manifest.begin(connection, self._names, self._spec)
 
     def fill(self, connection: Connection, table: DataTable, wrote_blocks: Callable[[int], None]) -> None:
         with report_as(f"the load of {table.name} failed"):
-            fill(connection, table, self._layout, self._spec.random_pct, wrote_blocks)
+            fill(connection, table, self._engine, self._layout, self._spec.random_pct, wrote_blocks)
 
     def checks(self, connection: Connection, table: DataTable) -> list[Check]:
         with report_as(f"{table.name} can't be verified"):
-            blocks = manifest.blocks_now(connection, self._names)
-            return checks_of(connection, self._names.database, table, self._layout, blocks)
+            return checks_of(connection, self._names, table, self._engine, self._layout)
 
     def finish(self) -> Mapping[str, int]:
         with self.connect() as connection, report_as("the load failed"):
-            return manifest.finish(connection, self._names, self._spec)
+            self._engine.settle(connection, self.tables)
+            return manifest.finish(connection, self._names, self._spec, self._engine)
 
     def remove(self) -> None:
         with self.connect() as connection, report_as("the data can't be removed"):
-            manifest.remove(connection, self._names)
+            manifest.remove(connection, self._names, self._engine)

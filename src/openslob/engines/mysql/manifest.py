@@ -14,12 +14,12 @@ from openslob.engines.manifest import LoadManifest, make_row, parse_blocks, requ
 from openslob.engines.mysql.connection import Connection, query, statement
 from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.names import TABLES, MysqlNames, quote
-from openslob.engines.mysql.tables import TableBlocks, tables_of
+from openslob.engines.mysql.table_engine import TableEngine
+from openslob.engines.mysql.tables import tables_of
 
 # A manifest without one of the columns was made by an earlier version, or by another program. To a user who may read no
 # table of the database the server does not say whether the manifest exists.
 _MISSING = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR, ER.TABLEACCESS_DENIED_ERROR)
-_DENIED = (ER.TABLEACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.NO_SUCH_TABLE, ER.COLUMNACCESS_DENIED_ERROR)
 # A replica applies changes by several threads, so it may write a row before another that the primary wrote earlier. The
 # pages are then split and keep half of their rows. Each visited row is alone in its page all the same (page_layout.py).
 _SPLIT_FACTOR = 2
@@ -29,7 +29,7 @@ _SLACK_BLOCKS = 1
 _LEAVES, _ALLOCATED = "leaves", "allocated"
 
 
-def read(connection: Connection, names: MysqlNames) -> LoadManifest | None:
+def read(connection: Connection, names: MysqlNames, tables: TableEngine) -> LoadManifest | None:
     """Return the manifest, or None when nothing was loaded."""
     try:
         rows = query(connection, statement("manifest", "read", manifest=names.manifest()))
@@ -40,7 +40,7 @@ def read(connection: Connection, names: MysqlNames) -> LoadManifest | None:
     if not rows:
         return None
     row = rows[0]
-    loaded, now = _make_comparable(row["blocks"], connection, names)
+    loaded, now = _make_comparable(row["blocks"], connection, names, tables)
     spec = DataSpec(
         schemas=row["schema_count"],
         scale_blocks=row["scale_blocks"],
@@ -77,40 +77,23 @@ def _find_altered(connection: Connection, names: MysqlNames) -> dict[str, str]:
     return {row["name"]: row["missing"] for row in rows}
 
 
-def _make_comparable(text: str, connection: Connection, names: MysqlNames) -> tuple[dict[str, int], Mapping[str, int]]:
+def _make_comparable(
+    text: str, connection: Connection, names: MysqlNames, tables: TableEngine
+) -> tuple[dict[str, int], Mapping[str, int]]:
     """Return the blocks by table when the load was verified and now, both counted in the same way.
 
     The user who loaded and the one who asks may have different rights. Manifests of earlier versions do not say how
-    their blocks were counted.
+    their blocks were counted. Where updates change the size of a table, only whether it is there can be compared.
     """
-    now = blocks_now(connection, names)
+    now = tables.count_blocks(connection, names)
     with suppress(ValueError):
         by_kind = json.loads(text)
         if isinstance(by_kind, dict) and _ALLOCATED in by_kind:
             if now.leaves_only and _LEAVES in by_kind:
                 return parse_blocks(by_kind[_LEAVES]), now.by_table
-            return parse_blocks(by_kind[_ALLOCATED]), _count_allocated(connection, names)
+            loaded, found = parse_blocks(by_kind[_ALLOCATED]), tables.count_allocated(connection, names)
+            return loaded, found if tables.keeps_size else {name: loaded.get(name, 0) for name in found}
     return parse_blocks(text), now.by_table
-
-
-def blocks_now(connection: Connection, names: MysqlNames) -> TableBlocks:
-    """Return the blocks of each of our tables by name, as last analysed."""
-    try:
-        leaves = _by_table(connection, names, "leaf_pages")
-    except pymysql.Error as error:
-        if code_of(error) not in _DENIED:
-            raise
-        return TableBlocks(_count_allocated(connection, names), leaves_only=False)
-    return TableBlocks(leaves, leaves_only=True)
-
-
-def _count_allocated(connection: Connection, names: MysqlNames) -> dict[str, int]:
-    return _by_table(connection, names, "table_pages")
-
-
-def _by_table(connection: Connection, names: MysqlNames, count: str) -> dict[str, int]:
-    rows = query(connection, statement("manifest", count), {"database": names.database})
-    return {row["name"]: row["blocks"] for row in rows}
 
 
 def begin(connection: Connection, names: MysqlNames, spec: DataSpec) -> None:
@@ -123,11 +106,13 @@ def begin(connection: Connection, names: MysqlNames, spec: DataSpec) -> None:
     query(connection, statement("manifest", "begin", manifest=names.manifest()), values)
 
 
-def finish(connection: Connection, names: MysqlNames, spec: DataSpec) -> Mapping[str, int]:
+def finish(connection: Connection, names: MysqlNames, spec: DataSpec, tables: TableEngine) -> Mapping[str, int]:
     """Mark the load as verified; return the blocks of each table."""
-    now = blocks_now(connection, names)
+    now = tables.count_blocks(connection, names)
     require_all_tables(now.by_table, tables_of(spec, names))
-    by_kind = {_ALLOCATED: _count_allocated(connection, names)} | ({_LEAVES: now.by_table} if now.leaves_only else {})
+    by_kind = {_ALLOCATED: tables.count_allocated(connection, names)} | (
+        {_LEAVES: now.by_table} if now.leaves_only else {}
+    )
     query(connection, statement("manifest", "verified", manifest=names.manifest()), {"blocks": json.dumps(by_kind)})
     return now.by_table
 
@@ -141,12 +126,12 @@ def require_entry(connection: Connection, names: MysqlNames) -> None:
             raise
 
 
-def remove(connection: Connection, names: MysqlNames) -> list[str]:
+def remove(connection: Connection, names: MysqlNames, tables: TableEngine) -> list[str]:
     """Remove all that loads and runs made; return the names.
 
     The database is removed too if a load made it and nothing else is in it.
     """
-    manifest = read(connection, names)
+    manifest = read(connection, names, tables)
     values = {"database": names.database, "tables": TABLES}
     removed = []
     for kind in ("table", "routine"):

@@ -43,6 +43,11 @@ class PageLayout:
     def rows_per_page(self) -> int:
         return 1 + self.fillers
 
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the columns of a visited row: both keys, c2 to c20, and what is beside them."""
+        return 2 * _CUSTID + _COLUMNS * self.value_bytes + self.pad_bytes
+
 
 def layout_of(page_size: int) -> PageLayout:
     """Return the layout for pages of ``page_size`` bytes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import pymysql
 
@@ -16,7 +17,9 @@ from openslob.engines.patience import NoAnswerError, Patience, StoppedError
 from openslob.engines.slice_io import cache_warmed, schemas_at_work
 from openslob.engines.sql import read_statements
 
-SETTING = "innodb_flush_log_at_trx_commit"
+if TYPE_CHECKING:
+    from openslob.engines.mysql.table_engine import TableEngine
+
 # 1 writes and syncs the log at each commit, 0 once a second.
 _VALUES: Mapping[CommitMode, int] = {CommitMode.WAIT: 1, CommitMode.NOWAIT: 0}
 
@@ -41,21 +44,22 @@ def find_required(workload: Workload) -> int | None:
 def quiesce(
     connection: Connection,
     names: MysqlNames,
+    tables: TableEngine,
     override: GlobalSettingsOverride,
     workload: Workload,
     warm_cache: bool,
     block_size: int,
     patience: Patience,
 ) -> list[str]:
-    """Read the active data once if asked to, write dirty pages if allowed, and set how commits wait.
+    """Read the active data once if asked to, write what is only in memory if allowed, and set how commits wait.
 
     Return what was done. The setting for commits stays changed during the run (``override``).
     """
     done = [_warm(connection, names, workload, block_size)] if warm_cache else []
-    done.append(_flush(connection, override, patience))
+    done.append(tables.write_out(connection, override, patience))
     value = find_required(workload)
     if value is not None:
-        done.append(override.change(SETTING, value))
+        done.append(override.change(tables.commit_setting, value))
     return [note for note in done if note]
 
 
@@ -69,7 +73,7 @@ def _warm(connection: Connection, names: MysqlNames, workload: Workload, block_s
     return cache_warmed(scale, numbers)
 
 
-def _flush(connection: Connection, override: GlobalSettingsOverride, patience: Patience) -> str:
+def flush_pages(connection: Connection, override: GlobalSettingsOverride, patience: Patience) -> str:
     """Write dirty pages: there is no CHECKPOINT statement, but the server writes them while it may keep none."""
     try:
         override.change(_DIRTY_SETTING, 0)
@@ -85,25 +89,32 @@ def _flush(connection: Connection, override: GlobalSettingsOverride, patience: P
         override.restore()
 
 
-def wait_until_clean(count_dirty: Callable[[], int], check: Callable[[float], None]) -> str:
-    """Wait while there are dirty pages and they get fewer, and return what came of it.
+def wait_until_clean(
+    count_dirty: Callable[[], int],
+    check: Callable[[float], None],
+    few: int = _FEW_PAGES,
+    what: str = "dirty pages",
+    done: str = WRITTEN_OUT,
+) -> str:
+    """Wait while there are more than ``few`` dirty pages, or others of ``what``, and they get fewer.
 
-    ``check`` gets the moment when the wait began, and raises when it must end.
+    Return what came of it, ``done`` at best. ``check`` gets the moment when the wait began, and raises when it must
+    end.
     """
     began = fewest_at = time.monotonic()
     fewest = dirty = count_dirty()
-    while dirty > _FEW_PAGES:
+    while dirty > few:
         check(began)
         now = time.monotonic()
         if dirty < fewest:
             fewest, fewest_at = dirty, now
         if now > fewest_at + _NO_FEWER_S:
-            return f"{dirty:,} dirty pages were left: they did not get fewer for {_NO_FEWER_S:.0f} s"
+            return f"{dirty:,} {what} were left: they did not get fewer for {_NO_FEWER_S:.0f} s"
         if now > began + _FLUSH_LIMIT_S:
-            return f"{dirty:,} dirty pages were left after {_FLUSH_LIMIT_S:.0f} s"
+            return f"{dirty:,} {what} were left after {_FLUSH_LIMIT_S:.0f} s"
         time.sleep(_POLL_EVERY_S)
         dirty = count_dirty()
-    return WRITTEN_OUT
+    return done
 
 
 def _dirty_pages(connection: Connection) -> int:

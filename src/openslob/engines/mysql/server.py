@@ -23,6 +23,8 @@ from openslob.engines.mysql import known_settings, replication
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import MariaPrograms, find_installation, find_usable_programs
 from openslob.engines.mysql.connection import DirectConnection
+from openslob.engines.mysql.rocksdb import ROCKSDB
+from openslob.engines.mysql.table_engine import INNODB
 from openslob.engines.settings import KnownSettings
 
 READY_SETTINGS = (
@@ -45,6 +47,12 @@ READY_SETTINGS = (
     ReadySetting("huge-pages", "huge_pages", "huge pages for the cache", ("cached",), values=("on",)),
     ReadySetting(
         "block-size", "block_size", "size of blocks", ("cached", "physical", "commit"), values=("4K", "8K", "32K")
+    ),
+    ReadySetting(
+        "table-engine", "table_engine", "storage engines of the test tables", ("physical", "commit", "update"),
+        values=(ROCKSDB.name,),
+        figures=("ops_per_s", "read_amplification", "update_amplification", "space_amplification", "db_cpu_per_s"),
+        on_request=True,
     ),
     ReadySetting(
         "checksums", "innodb_checksum_algorithm", "checksums of blocks", ("physical", "update"),
@@ -94,6 +102,7 @@ def managed(spec: ServerSpec) -> MariaServer:
     if spec.standby_of:
         primary = server_state.primary_of(spec)
         spec = replace(spec, version=primary.version, bin_dir=primary.bin_dir, block_size=primary.block_size)
+        spec = replace(spec, table_engine=primary.table_engine)
         spec = replace(spec, port=spec.port or server_state.free_port())
     elif spec.bin_dir or not spec.version:
         spec = replace(spec, version=find_installation(spec.bin_dir).version())
@@ -114,6 +123,9 @@ class MariaServer(LocalServer[MariaPrograms]):
 
     def __init__(self, spec: ServerSpec) -> None:
         super().__init__(spec, config.SOCKET, config.COMPLAINTS)
+
+    def complete(self, spec: ServerSpec) -> ServerSpec:
+        return replace(spec, table_engine=spec.table_engine or INNODB.name)
 
     @property
     def url(self) -> str:
@@ -151,13 +163,15 @@ class MariaServer(LocalServer[MariaPrograms]):
 
     def find_programs(self, account: ServerAccount) -> MariaPrograms:
         """Return the programs of the host, or those of the bin directory."""
-        return find_usable_programs(self.spec, account)
+        programs = find_usable_programs(self.spec, account)
+        config.table_engine(self.spec).check_programs(programs)
+        return programs
 
     def bytes_at_first(self) -> int:
         """Return the size of an empty server with its log, which has its full size from the beginning, or of a copy."""
         if self.spec.standby_of:
             return _primary(self.spec).status().bytes_on_disk
-        return _EMPTY_BYTES + self.spec.log_bytes
+        return _EMPTY_BYTES + config.log_bytes(self.spec)
 
     def initialise(self, data: Path, programs: MariaPrograms, account: ServerAccount) -> None:
         """Create the system tables, which fixes the block size; or copy the files of a primary."""
@@ -179,7 +193,10 @@ class MariaServer(LocalServer[MariaPrograms]):
     def _make_system_tables(self, data: Path, programs: MariaPrograms, account: ServerAccount) -> None:
         owner = f"--auth-root-socket-user={current_user()}"
         options = ["--skip-test-db", "--skip-name-resolve", "--auth-root-authentication-method=socket", owner]
-        storage = [f"--innodb-page-size={self.spec.block_size}", f"--innodb-log-file-size={self.spec.log_bytes}"]
+        storage = [
+            f"--innodb-page-size={self.spec.block_size}",
+            f"--innodb-log-file-size={config.log_bytes(self.spec)}",
+        ]
         command: list[str | Path] = [
             programs.installer,
             "--no-defaults",

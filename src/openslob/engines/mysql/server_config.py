@@ -23,6 +23,8 @@ from openslob.engines.managed.layout import (
     header,
     more_settings,
 )
+from openslob.engines.mysql.rocksdb import ROCKSDB
+from openslob.engines.mysql.table_engine import INNODB, TableEngine
 
 DATABASE = "slob"
 SOCKET = "slob.sock"
@@ -44,6 +46,7 @@ _UNSAFE_IN_DATA = "\\"
 # tmpdir is a list of directories.
 _LIST_SEPARATOR = ":"
 _SYSTEM_TABLES_CACHE = 8 * MIB
+_TABLE_ENGINES = {each.name: each for each in (INNODB, ROCKSDB)}
 # The binary log of a server with standbys: a file of it, and for how long one is kept that no standby reads.
 _BINARY_LOG_FILE, _BINARY_LOG_S = 128 * MIB, 600
 # Pages written per second in the background: usually, and at most. The default, 200, is meant for one rotating disk;
@@ -84,14 +87,29 @@ def init_text(users: set[str], standby: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_engine(spec: ServerSpec) -> TableEngine:
+    """Return the storage engine of the test tables."""
+    return _TABLE_ENGINES[spec.table_engine or INNODB.name]
+
+
+def log_bytes(spec: ServerSpec) -> int:
+    """Return the size of InnoDB's log."""
+    return table_engine(spec).log_bytes(spec, _LOG_MIN)
+
+
+def _least_cache(spec: ServerSpec) -> int:
+    return _CACHE_MIN_LARGE_BLOCKS if (spec.block_size or DEFAULT_BLOCK_SIZE) >= _LARGE_BLOCKS else _CACHE_MIN
+
+
 def check_spec(spec: ServerSpec) -> None:
     """Raise UsageError for the first value that MariaDB can't be run with on this host."""
-    check_layout(spec)
+    check_layout(spec, _TABLE_ENGINES)
+    table_engine(spec).check_spec(spec)
     block_size = spec.block_size or DEFAULT_BLOCK_SIZE
     if block_size not in BLOCK_SIZES:
         known = ", ".join(map(format_bytes, BLOCK_SIZES))
         raise UsageError(f"--block-size {block_size} is not known", f"MariaDB has {known}")
-    least = _CACHE_MIN_LARGE_BLOCKS if block_size >= _LARGE_BLOCKS else _CACHE_MIN
+    least = _least_cache(spec)
     if spec.cache_bytes < least:
         raise UsageError(
             f"--cache {format_bytes(spec.cache_bytes)} is too small with blocks of {format_bytes(block_size)}",
@@ -107,7 +125,8 @@ def check_spec(spec: ServerSpec) -> None:
 def settings(spec: ServerSpec, layout: ServerFiles, bulk: bool) -> list[ConfigLine]:
     """Return all settings that we make; others keep their defaults. ``bulk``: during a load."""
     ours = [
-        *_access(spec, layout), *_storage(spec), *_durability(bulk), *_replication(spec), *_behaviour(), *_instruments()
+        *_access(spec, layout), *_storage(spec), *_durability(bulk), *_replication(spec), *_behaviour(),
+        *_instruments(), *table_engine(spec).settings(spec, bulk),
     ]  # fmt: skip
     return [*ours, *more_settings(spec.made_settings), *more_settings(spec.settings)]
 
@@ -137,11 +156,12 @@ def _access(spec: ServerSpec, layout: ServerFiles) -> list[ConfigLine]:
 def _storage(spec: ServerSpec) -> list[ConfigLine]:
     method, why = ("O_DIRECT", "reads reach the device") if spec.io == "direct" else ("fsync", "through the page cache")
     capacity, hurried = _IO_CAPACITY
+    cache = str(table_engine(spec).pool_bytes(spec, _least_cache(spec)))
     return [
         ConfigLine("innodb_page_size", str(spec.block_size or DEFAULT_BLOCK_SIZE)),
-        ConfigLine("innodb_buffer_pool_size", str(spec.cache_bytes)),
+        ConfigLine("innodb_buffer_pool_size", cache),
         # Releases since 2025 reserve 8 TB of addresses by default, and then use no huge pages.
-        ConfigLine("loose_innodb_buffer_pool_size_max", str(spec.cache_bytes), "it does not grow in a run"),
+        ConfigLine("loose_innodb_buffer_pool_size_max", cache, "it does not grow in a run"),
         ConfigLine("large_pages", "ON" if spec.huge_pages else "OFF"),
         ConfigLine("innodb_buffer_pool_dump_at_shutdown", "OFF"),
         ConfigLine("innodb_buffer_pool_load_at_startup", "OFF", "the cache holds only what slob reads"),
@@ -152,7 +172,7 @@ def _storage(spec: ServerSpec) -> list[ConfigLine]:
         ConfigLine("innodb_flush_neighbors", "0", "changed blocks are written one by one"),
         ConfigLine("innodb_io_capacity", str(capacity), "the default is meant for a single rotating disk"),
         ConfigLine("innodb_io_capacity_max", str(hurried)),
-        ConfigLine("innodb_log_file_size", str(spec.log_bytes), "no early flushing of pages in a usual run"),
+        ConfigLine("innodb_log_file_size", str(log_bytes(spec)), "no early flushing of pages in a usual run"),
     ]
 
 

@@ -9,16 +9,15 @@ Every loaded table must pass the checks at the end before anything is measured o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from openslob.core.method import BLOCK_TOLERANCE
 from openslob.core.workload import DataSpec
 from openslob.engines import tables
 from openslob.engines.mysql.connection import Connection, Row, query, statement
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import PageLayout
+from openslob.engines.mysql.table_engine import TableEngine
 from openslob.engines.tables import (
     Check,
     DataTable,
@@ -36,13 +35,6 @@ _MOST_PAGES = 128
 # Printable ASCII without the characters that must be escaped, and without the blank, which is cut off at a value's end.
 _PRINTABLE = np.array([code for code in range(33, 127) if chr(code) not in "'\\"], dtype=np.uint8)
 
-# Where the tree's first page was split, its fillers are in a page of their own.
-_MORE_PAGES = 1
-# Where only the number of all pages is known: pages that the server reserves for rows to come, some extents of 1 MB or
-# 64 pages.
-_FREE_PAGES = 4 * 256
-_ESTIMATE_TOLERANCE = 0.1
-
 
 def tables_of(spec: DataSpec, names: MysqlNames) -> list[DataTable]:
     """Return all tables of a specification, the largest first."""
@@ -50,14 +42,20 @@ def tables_of(spec: DataSpec, names: MysqlNames) -> list[DataTable]:
 
 
 def fill(
-    connection: Connection, table: DataTable, layout: PageLayout, random_pct: int, wrote_blocks: Callable[[int], None]
+    connection: Connection,
+    table: DataTable,
+    engine: TableEngine,
+    layout: PageLayout,
+    random_pct: int,
+    wrote_blocks: Callable[[int], None],
 ) -> None:
     """Create, fill, index and analyse a table, of whose texts this share is random.
 
     ``wrote_blocks`` is called after every batch of rows; an exception in it ends the load of the table.
     """
     columns = ", ".join(f"{name} CHAR({layout.value_bytes})" for name in COLUMNS)
-    query(connection, statement("schema", "create_table", table=table.relation, columns=columns))
+    create = statement("schema", "create_table", table=table.relation, columns=columns, engine=engine.clause)
+    query(connection, create)
     query(connection, statement("load", "constants"), vars(layout))
     pages = min(_MOST_PAGES, max(1, _BATCH_BYTES // _page_bytes(layout)))
     for first in range(0, table.blocks, pages):
@@ -115,31 +113,20 @@ def _random_text(layout: PageLayout, random_pct: int) -> Iterator[str | None]:
         begin += length
 
 
-@dataclass(frozen=True)
-class TableBlocks:
-    """Blocks of our tables by name; ``leaves_only``: only blocks that hold rows, else all that the server reserved."""
-
-    by_table: Mapping[str, int]
-    leaves_only: bool
-
-
 def checks_of(
-    connection: Connection, database: str, table: DataTable, layout: PageLayout, blocks: TableBlocks
+    connection: Connection, names: MysqlNames, table: DataTable, engine: TableEngine, layout: PageLayout
 ) -> list[Check]:
     """Return every check of one table, passed or not. SlobError if the table does not exist."""
-    relation = _figures(connection, table, "relation", {"database": database, "name": table.name})
+    relation = _figures(connection, table, "relation", {"database": names.database, "name": table.name})
     keys = _figures(connection, table, "keys", {"rows_per_page": layout.rows_per_page})
-    most_rows = table.blocks * layout.rows_per_page * (1 + _ESTIMATE_TOLERANCE)
-    most = table.blocks * (1 + BLOCK_TOLERANCE) + (_MORE_PAGES if blocks.leaves_only else _FREE_PAGES)
+    blocks = engine.count_blocks(connection, names)
     return [
-        check(table, "blocks", blocks.by_table.get(table.name, -1), table.blocks * (1 - BLOCK_TOLERANCE), most),
         *key_checks(table, keys["visited"], keys["lowest"], keys["highest"]),
         check(table, "filler rows", keys["fillers"], table.blocks * layout.fillers),
         check(table, "rows out of their order", keys["misplaced"], 0),
         check(table, "unique indexes on custid", relation["unique_indexes"], int(table.indexed)),
         placement_check(table, _placement(connection, table, layout)),
-        # Only that there are some: InnoDB estimates them from a few pages, badly when pages hold few rows.
-        check(table, "rows by the statistics", relation["estimated_rows"], table.blocks, most_rows),
+        *engine.size_checks(table, blocks, layout, relation["estimated_rows"]),
     ]
 
 

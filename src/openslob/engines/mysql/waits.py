@@ -31,13 +31,22 @@ class MysqlWaits(ConnectionOwner[Connection]):
     # The statements for servers that observe waits, and for others.
     _statements = ("instrumented", "states")
 
-    def __init__(self, connection: Connection, names: MysqlNames, sessions: str, own: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        names: MysqlNames,
+        sessions: str,
+        own: Collection[int] = (),
+        *,
+        is_observed: bool = True,
+    ) -> None:
+        """Sample ``sessions``, a pattern; ``is_observed``: the storage engine's waits are events."""
         super().__init__(connection)
         self._values = {"purpose": sessions}
         # The list of transactions needs the privilege that shows other users' connections, too.
         privileged = self._is_allowed("row_locks")
         locks, running = ("row_locks", _RUNNING) if privileged else ("no_row_locks", _STAGE)
-        observed = are_observed(connection)
+        observed = is_observed and are_observed(connection)
         self._sees_all = privileged or bool(observed)
         parts = {
             "roster": names.roster(),

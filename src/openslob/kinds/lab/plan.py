@@ -69,15 +69,16 @@ def ready_list(target: str) -> dict[str, str]:
 
 
 def questions(engine: str, texts: Sequence[str], ready: Sequence[str], loads: tuple[str, ...]) -> list[Question]:
-    """Return what is asked: settings as ``NAME=V1,V2`` or ``NAME``, and ready ones; all of these if there are neither.
+    """Return what is asked: settings as ``NAME=V1,V2`` or ``NAME``, and ready ones.
 
-    ``loads`` replaces the loads of each. UsageError for a name that is not ready.
+    If there are neither, it is all ready ones that need not be named. ``loads`` replaces the loads of each. UsageError
+    for a name that is not ready.
     """
     own = registry.ready_settings(engine)
     for name in ready:
         if name not in ready_names():
             raise UsageError(f"--ready: there is no ready setting {name!r}", f"known are {', '.join(ready_names())}")
-    chosen = [each for each in own if each.name in ready or not (ready or texts)]
+    chosen = [each for each in own if each.name in ready or not (ready or texts or each.on_request)]
     found = [_of_ready(each) for each in chosen]
     known = {each.setting: each for each in map(_of_ready, own)}
     given: dict[str, tuple[str, ...]] = {text.strip(): () for text in texts if "=" not in text}

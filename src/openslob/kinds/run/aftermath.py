@@ -28,8 +28,8 @@ GOODBYE_S = 2.0
 LEAST_COVER_PCT = 5.0
 
 
-def data_after(engine: Engine, notes: list[str], may_grow: bool = False) -> tuple[int | None, str]:
-    """Return the blocks of the test tables after the window, and what is wrong with them.
+def data_after(engine: Engine, notes: list[str], may_grow: bool = False) -> tuple[int | None, int | None, str]:
+    """Return the blocks of the test tables after the window, those that were loaded, and what is wrong with them.
 
     Tables that ``may_grow`` are not wrong because they have grown. None when they can't be counted, because of
     somebody's lock for example; a note has the reason.
@@ -38,10 +38,10 @@ def data_after(engine: Engine, notes: list[str], may_grow: bool = False) -> tupl
         blocks, state = engine.data.table_blocks(), engine.data.state()
     except SlobError as error:
         notes.append(f"the tables could not be measured after the window: {error}")
-        return None, ""
+        return None, None, ""
     if state is None:
-        return blocks, "the data are no longer there"
-    return blocks, "" if may_grow and state.has_grown else state.fault
+        return blocks, None, "the data are no longer there"
+    return blocks, state.spec.blocks, "" if may_grow and state.has_grown else state.fault
 
 
 def note_unfinished(notes: list[str], seconds: Collection[float]) -> None:

@@ -24,7 +24,7 @@ from openslob.kinds.run.plan import session_plans
 from openslob.kinds.run.samplers import Samplers, SystemReading, split_cpu
 from openslob.kinds.run.server_reports import ServerReports
 from openslob.kinds.run.session_pool import PULSE_S
-from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, PACED, PRICED
+from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_ROW_BYTES, PACED, PRICED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
 
 # Data of up to this share of the cache stay in it when read once.
@@ -287,18 +287,22 @@ def preflight(
         findings=sorted(found, key=_gravity),
         purposes=purposes(data_bytes, facts, host_memory(location, engine.host), _skewed_hits(workload, facts)),
         data_bytes=data_bytes,
-        unknown={name: why for name in _figures_of(workload) if (why := METRICS[name].why_unknown(probe))},
+        unknown={
+            name: why for name in _figures_of(workload, probe.engine) if (why := METRICS[name].why_unknown(probe))
+        },
         unproved={name: why for name, why in probe.engine.unknown.items() if name not in (*ENGINE_INPUTS, *_UNUSED)},
     )
 
 
-def _figures_of(workload: Workload) -> list[str]:
-    """Return the names of the figures that a run of this workload has, known or not."""
+def _figures_of(workload: Workload, engine: EngineDelta) -> list[str]:
+    """Return the names of the figures that a run of this workload has, known or not, by what the engine counts."""
     # What rows leave behind that come and go is counted with the first run.
     left_out = OBSERVED | CHURNING if workload.is_paced else OBSERVED | CHURNING | PACED
     left_out = left_out if workload.rate_schedule else left_out | CHANGING
     left_out = left_out if workload.price else left_out | PRICED
     left_out = left_out if workload.connect_every else left_out | CONNECTING
+    counts_bytes = engine.row_bytes_read is not None or "row_bytes_read" in engine.unknown
+    left_out = left_out if counts_bytes else left_out | OF_ROW_BYTES
     return [name for name in METRICS if name not in left_out]
 
 

@@ -420,9 +420,9 @@ class _Run:
         host = aftermath.with_drivers(seen, self._drivers)
         host = aftermath.set_host_facts(self._builder, samplers, recorder.limits, host)
         ceiling = self._request.ceiling
-        blocks_after, data_fault = (
-            aftermath.data_after(self._engine, self._builder.notes, self._workload.churns) if after else (None, "")
-        )
+        may_grow = self._workload.churns
+        after_it = aftermath.data_after(self._engine, self._builder.notes, may_grow) if after else (None, None, "")
+        blocks_after, blocks_loaded, data_fault = after_it
         # What no row says, and reasons why figures are unknown.
         return replace(
             measured,
@@ -437,6 +437,7 @@ class _Run:
             file_system=self._builder.environment["data"]["file_system"] if samplers.data_directory else None,
             blocks_before=blocks_before,
             blocks_after=blocks_after,
+            blocks_loaded=blocks_loaded,
             data_fault=data_fault,
             errors=errors,
             interrupted=self._patience.interrupt.requested,

@@ -49,7 +49,7 @@ def of_setting(target: str, name: str, given: Collection[str]) -> SweepFile:
     ready = _ready(target, name)
     if ready is None:
         raise UsageError(f"servers of {target} have no setting for --ready {name}", "slob sweep --ready list")
-    file = SweepFile(about=ready.about, repeats=_REPEATS, figures=_FIGURES, grid=_grid(target, ready))
+    file = SweepFile(about=ready.about, repeats=_REPEATS, figures=ready.figures or _FIGURES, grid=_grid(target, ready))
     if ready.loads != ("cached",):
         file = replace(file, data_per_cache=_DATA_PER_CACHE)
     if ready.setting in SERVER_PARAMETERS:

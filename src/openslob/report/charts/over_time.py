@@ -15,7 +15,7 @@ from openslob.analyze import heat
 from openslob.analyze.steps import MOST_STEPS, step_s
 from openslob.analyze.verdicts.environment import least_for
 from openslob.core.histogram import Histogram, lower_edge_us, middle_us
-from openslob.core.measurement import CPU_EVENT
+from openslob.core.wait_classes import CPU_EVENT
 from openslob.metrics import METRICS, RunMetric
 from openslob.metrics.computation import DeviceCounter, EngineCounter, Input
 from openslob.metrics.cpu import AT_REST

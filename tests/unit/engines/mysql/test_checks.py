@@ -8,6 +8,7 @@ from factories.tables import table
 from openslob.core.workload import Workload
 from openslob.engines.mysql import checks
 from openslob.engines.mysql.names import MysqlNames
+from openslob.engines.mysql.table_engine import INNODB
 from openslob.kinds.run.plan import session_plans
 
 BLOCK = 16384
@@ -37,7 +38,7 @@ class Server:
 def tried(monkeypatch, server, plan=PLAN):
     for module in ("checks", "connection"):
         monkeypatch.setattr(f"openslob.engines.mysql.{module}.query", server.query)
-    return list(checks.try_statements(server, MysqlNames("my`db"), plan))
+    return list(checks.try_statements(server, MysqlNames("my`db"), INNODB, plan))
 
 
 def test_every_statement_is_parsed_and_none_executed(monkeypatch):

@@ -40,6 +40,10 @@ DOCUMENTED = {
         "8.0.29-21",
         MysqlStandIn("8.0.29-21", "Percona Server (GPL), Release 21, Revision c59f87d2854", MYSQL_OWN),
     ),
+    "{family} with RocksDB": (
+        "10.11.14",
+        MysqlStandIn("10.11.14-MariaDB-0+deb12u2", "Debian 12", {**MARIADB_OWN, "default_storage_engine": "ROCKSDB"}),
+    ),
     "MariaDB": ("11.8.3", MysqlStandIn("11.8.3-MariaDB-0+deb13u1", "-- Please help get to 10k stars", MARIADB_OWN)),
     "MySQL": ("8.4.3", MysqlStandIn("8.4.3", COMMUNITY, MYSQL_OWN)),
 }
@@ -56,10 +60,12 @@ def test_what_can_be_measured_is_known_by_one_query(product):
     version, connection = DOCUMENTED[product]
     found = identify(connection, "db/bench")
     assert bool(found.settings) == any(service in product for service in ("Amazon", "Azure", "Cloud SQL", "AlloyDB"))
-    assert (found.product, found.version) == (product.format(family="MySQL"), version)
-    assert found.family == ("MariaDB" if product == "MariaDB" else "MySQL")
+    assert (found.product, found.version) == (product.format(family=found.family), version)
+    assert found.family == ("MariaDB" if product in ("MariaDB", "{family} with RocksDB") else "MySQL")
     assert found.number == found.says.split()[0].partition("-")[0]
-    assert bool(found.no_device) == bool(found.caution) == (product in ("Amazon Aurora MySQL", "TiDB"))
+    assert bool(found.no_device) == (product in ("Amazon Aurora MySQL", "TiDB"))
+    assert bool(found.caution) == bool(found.no_device or found.unit)
+    assert (found.unit == "key") == ("RocksDB" in product)
     # The work loop is a procedure.
     assert bool(found.no_loop) == ("procedures" in found.no_loop) == (product in ("TiDB", "Vitess"))
     assert len(connection.asked) == 1

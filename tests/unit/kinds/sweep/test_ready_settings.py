@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,7 @@ READY = (
     ReadySetting("io-method", "io_method", "reads ahead", ("scan",), ("physical",), ("sync", "worker", "io_uring")),
     ReadySetting("full-page-writes", "full_page_writes", "torn blocks", ("commit", "update")),
     ReadySetting("huge-pages", "huge_pages", "huge pages", ("cached",), values=("on",)),
+    ReadySetting("io", "io", "both", ("commit",), values=("direct", "buffered"), figures=("update_amplification",)),
     ReadySetting("sync-method", "sync", "the log", ("commit",), values=("fsync",)),
     ReadySetting("block-size", "block_size", "blocks", ("physical",), why_not="it is in the programs"),
 )
@@ -74,6 +76,15 @@ def test_huge_pages_are_swept_under_reads_from_the_cache():
     assert (file.server, file.settings) == ({"huge_pages": ["off", "on"]}, {})
     assert (file.grid["scale"], file.grid["mode"]) == (["16M"], ["lio"])
     assert file.data_per_cache is None
+
+
+def test_a_ready_setting_may_have_figures_of_its_own(monkeypatch):
+    spec = SimpleNamespace(io="buffered", engine="postgresql")
+    server = SimpleNamespace(status=lambda: SimpleNamespace(spec=spec))
+    monkeypatch.setattr(ready.registry, "find_or_new", lambda _: server)
+    file = ready.of_setting("embedded", "io", ())
+    assert (file.server, file.figures) == ({"io": ["buffered", "direct"]}, ("update_amplification",))
+    assert "ops_per_s" in ready.of_setting("embedded", "io-method", ()).figures
 
 
 def test_huge_pages_need_a_host_that_has_them(monkeypatch):

@@ -179,6 +179,25 @@ JOIN (SELECT 'reads' AS name UNION ALL SELECT 'read_bytes' UNION ALL SELECT 'rea
 -- Result: folder, the name of the database as part of a file's name.
 SELECT CONVERT(CAST(CONVERT(%(database)s USING filename) AS BINARY) USING utf8mb4) AS folder
 
+-- name: rocksdb_status
+-- RocksDB's tickers, and how often and for how long writes were held back; times in µs.
+SELECT 'rocksdb', SUBSTR(UPPER(variable_name), 9), CAST(variable_value AS DECIMAL(30)) FROM information_schema.global_status
+WHERE variable_name IN (
+    'ROCKSDB_BLOCK_CACHE_HIT', 'ROCKSDB_BLOCK_CACHE_MISS', 'ROCKSDB_BYTES_READ', 'ROCKSDB_BYTES_WRITTEN',
+    'ROCKSDB_COMPACT_READ_BYTES', 'ROCKSDB_COMPACT_WRITE_BYTES', 'ROCKSDB_FLUSH_WRITE_BYTES', 'ROCKSDB_STALL_MICROS',
+    'ROCKSDB_ROWS_READ', 'ROCKSDB_STALL_TOTAL_SLOWDOWNS', 'ROCKSDB_STALL_TOTAL_STOPS', 'ROCKSDB_WAL_BYTES',
+    'ROCKSDB_WAL_SYNCED')
+
+-- name: rocksdb_rows
+-- Rows of our tables that userstat saw being read: not the first of a range, which the storage engine reads past the server.
+SELECT 'rocksdb', 'ROWS_SEEN', COALESCE(SUM(rows_read), 0) FROM information_schema.table_statistics
+WHERE table_schema = %(database)s AND table_name REGEXP '^cf[12]_[1-9][0-9]*$'
+
+-- name: rocksdb_reads
+-- Reads of blocks by RocksDB's sessions, where they count them (rocksdb_perf_context_level); times in ns. Requires PROCESS.
+SELECT 'rocksdb', stat_type, value FROM information_schema.rocksdb_perf_context_global
+WHERE stat_type IN ('BLOCK_READ_BYTE', 'BLOCK_READ_COUNT', 'BLOCK_READ_TIME')
+
 -- name: metrics_mariadb
 -- Counters that are off by default: the ones that this server has turned on.
 SELECT 'metric', name, count FROM information_schema.innodb_metrics

@@ -3,15 +3,16 @@
 -- Placeholders (quoted by names.py): database.
 
 -- name: identity
+-- Placeholders: block_size, cache_bytes, variables of the storage engine (table_engine.py).
 -- Result: version, with the product's name for MariaDB; block size; cache in bytes; limits; the account of this user.
-SELECT VERSION() AS version, @@innodb_page_size AS block_size, @@innodb_buffer_pool_size AS cache_bytes,
+SELECT VERSION() AS version, @@{block_size} AS block_size, @@{cache_bytes} AS cache_bytes,
        @@max_connections AS max_connections,
        @@max_user_connections AS max_user_connections, @@read_only AS read_only, CURRENT_USER() AS user
 
 -- name: settings
 -- Result: name, value, of every setting that influences what a run measures; a setting that the server does not have is absent.
 SHOW GLOBAL VARIABLES WHERE Variable_name IN (
-    'binlog_format', 'innodb_adaptive_flushing', 'innodb_adaptive_hash_index', 'innodb_buffer_pool_instances',
+    'binlog_format', 'default_storage_engine', 'innodb_adaptive_flushing', 'innodb_adaptive_hash_index', 'innodb_buffer_pool_instances',
     'innodb_buffer_pool_size', 'innodb_change_buffering', 'innodb_checksum_algorithm', 'innodb_data_file_buffering',
     'innodb_dedicated_server', 'innodb_doublewrite', 'innodb_flush_log_at_timeout', 'innodb_flush_log_at_trx_commit',
     'innodb_flush_method', 'innodb_flush_neighbors', 'innodb_flush_sync', 'innodb_io_capacity',
@@ -20,7 +21,9 @@ SHOW GLOBAL VARIABLES WHERE Variable_name IN (
     'innodb_purge_threads', 'innodb_random_read_ahead', 'innodb_read_ahead_threshold', 'innodb_read_io_threads',
     'innodb_redo_log_capacity', 'innodb_stats_auto_recalc', 'innodb_use_native_aio', 'innodb_write_io_threads',
     'large_pages', 'log_bin', 'max_connections', 'performance_schema', 'query_cache_size', 'query_cache_type',
-    'read_only', 'sync_binlog', 'thread_handling', 'transaction_isolation', 'tx_isolation', 'userstat')
+    'read_only', 'rocksdb_block_cache_size', 'rocksdb_block_size', 'rocksdb_deadlock_detect', 'rocksdb_default_cf_options',
+    'rocksdb_flush_log_at_trx_commit', 'rocksdb_max_background_jobs', 'rocksdb_max_total_wal_size',
+    'rocksdb_perf_context_level', 'rocksdb_use_direct_io_for_flush_and_compaction', 'rocksdb_use_direct_reads', 'sync_binlog', 'thread_handling', 'transaction_isolation', 'tx_isolation', 'userstat')
 
 -- name: in_the_way
 -- Placeholder: scope. Result: Variable_name, Value, of what a session may not set, or what somebody means by it.

@@ -14,8 +14,8 @@ SET @value = REPEAT('X', %(value_bytes)s), @pad = NULLIF(REPEAT('X', %(pad_bytes
 ANALYZE TABLE {table}
 
 -- name: server
--- Result: block_size; packet_bytes, the longest statement that the server takes.
-SELECT @@innodb_page_size AS block_size, @@max_allowed_packet AS packet_bytes
+-- Placeholder: block_size, a variable. Result: block_size; packet_bytes, the longest statement that the server takes.
+SELECT @@{block_size} AS block_size, @@max_allowed_packet AS packet_bytes
 
 -- name: held
 -- Result: bytes that our tables and their indexes take now.

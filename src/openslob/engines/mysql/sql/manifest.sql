@@ -53,9 +53,10 @@ WHERE l.database_name = %(database)s AND l.table_name REGEXP '^cf[12]_[1-9][0-9]
   AND l.index_name = 'PRIMARY' AND l.stat_name = 'n_leaf_pages' AND s.stat_name = 'size'
 
 -- name: table_pages
--- For a user who may not read the statistics: all pages of the tree, with reserved empty ones.
+-- For a user who may not read the statistics: all pages of the tree, with reserved empty ones; of another storage engine the
+-- size of what it stores. Placeholder: block_size, a variable.
 -- Result: as above.
-SELECT table_name AS name, CAST(data_length DIV @@innodb_page_size AS SIGNED) AS blocks FROM information_schema.tables
+SELECT table_name AS name, CAST(data_length DIV @@{block_size} AS SIGNED) AS blocks FROM information_schema.tables
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf[12]_[1-9][0-9]*$'
 
 -- name: altered

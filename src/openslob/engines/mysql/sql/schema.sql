@@ -1,6 +1,6 @@
 -- Purpose:  the objects that hold a load, and their removal.
 -- Versions: MariaDB 10.6 and later, MySQL 8.0 and later.
--- Placeholders (quoted by names.py): database, table, manifest, roster; value_bytes, a number.
+-- Placeholders (quoted by names.py): database, table, manifest, roster; columns; engine, with its own options.
 
 -- name: database_exists
 -- Result: a row if the database is there and this user may see it.
@@ -24,7 +24,7 @@ CREATE TABLE {table} (
     custid BIGINT,
     {columns},
     pad    BLOB
-) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET ascii COLLATE ascii_bin STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0
+) ENGINE = {engine} CHARACTER SET ascii COLLATE ascii_bin
 
 -- name: create_index
 ALTER TABLE {table} ADD UNIQUE INDEX custid (custid)

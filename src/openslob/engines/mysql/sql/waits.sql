@@ -45,11 +45,12 @@ WHERE t.processlist_command IN ('Query', 'Execute', 'Fetch', 'Prepare', 'Connect
 GROUP BY others, event
 
 -- name: states
--- Without performance_schema: the server shows the stage of a session's statement, not what it waits for.
+-- Without performance_schema, or with a storage engine that it does not observe: the server shows the stage of a session's statement, not what it waits for.
 SELECT r.connection IS NULL AS others,
        CASE WHEN r.connection IS NULL THEN CONCAT(p.user, '@', SUBSTRING_INDEX(p.host, ':', 1), COALESCE(CONCAT(' in ', p.db), ''))
             WHEN l.connection IS NOT NULL THEN 'Lock:row'
             WHEN p.state LIKE '%%ommit%%' THEN 'Commit:log write and flush'
+            WHEN p.state = 'Waiting for row lock' THEN 'Lock:row'
             ELSE CONCAT('Stage:', COALESCE(NULLIF(p.state, ''), 'executing')) END AS event,
        COUNT(*) AS sessions
 FROM information_schema.processlist p

@@ -18,10 +18,10 @@ from openslob.analyze.steps import Steps, spread, steps_of
 from openslob.analyze.tables import Array
 from openslob.analyze.timeline import MIN_PART_S
 from openslob.core.histogram import BUCKETS, PERCENTILES, lower_edge_us
-from openslob.core.measurement import CPU_EVENT
 from openslob.core.method import OpKind
 from openslob.core.session_classes import split_kind
 from openslob.core.units import NANOS
+from openslob.core.wait_classes import CPU_EVENT
 from openslob.kinds.run.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawable, Track, tracks
 from openslob.kinds.run.live.last_interval import figures_of
 from openslob.kinds.run.live.memo import Memo
