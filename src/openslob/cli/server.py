@@ -74,7 +74,7 @@ IO = Annotated[
     str | None,
     _setting("io", "direct|buffered", "direct, or buffered: through the page cache (new server: direct)."),
 ]
-CPUS = Annotated[str | None, _setting("cpus", "CPUS", "CPUs of the whole server: 0, 0-3 or all (new server: all).")]
+CPUS = Annotated[str | None, _setting("cpus", "CPUS", "CPUs of the server: 0, 0-3 or all (new server: all).")]
 MAX_SESSIONS = Annotated[
     int | None, _setting("max_sessions", "N", "Maximum sessions of a run (new server: 320).", max=100_000)
 ]
@@ -83,7 +83,7 @@ STANDBY_OF = Annotated[
 ]
 TABLE_ENGINE = Annotated[
     str | None,
-    _setting("table_engine", "NAME", "Storage engine of the tables, of a database that has several.", parser=str.lower),
+    _setting("table_engine", "NAME", "Storage engine of the tables, where there are several.", parser=str.lower),
 ]
 HUGE_PAGES = Annotated[bool | None, _setting("huge_pages", "", "Reserve huge pages for the cache (needs root).")]
 

@@ -201,10 +201,12 @@ CHURN_COUNTERS = frozenset(
     {"rows_inserted_or_deleted", "table_bytes", "index_bytes", "dead_rows", "vacuums", "purge_lag"}
 )
 # The counters that an engine may not have at all. What has no such counter needs no reason, and no verdict on it.
+# Of engines that know the bytes of rows.
+ROW_BYTE_COUNTERS = frozenset({"row_bytes_read", "row_bytes_written"})
 ONLY_SOME_HAVE = frozenset({
     "background_cpu_us", "host_busy_us", "host_idle_us", "single_reads", "single_read_time_us", "cache_blocks_read",
     "cache_blocks_prefetched", "commit_waits", "log_switches", "log_switch_waits", "cache_resizes", "throttled_us",
-    "transactions", "foreground_cpu_us", "direct_scans", "row_bytes_read", "row_bytes_written", *CHURN_COUNTERS,
+    "transactions", "foreground_cpu_us", "direct_scans", *ROW_BYTE_COUNTERS, *CHURN_COUNTERS,
 })  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from openslob.core.measurement import (
     CHURN_COUNTERS,
     EVERY_FIGURE,
     ONLY_SOME_HAVE,
+    ROW_BYTE_COUNTERS,
     WAIT_LATENCY,
     EngineDelta,
     ObjectIo,
@@ -71,8 +72,9 @@ _LOG_IS_FULL = (
     "Configuration:log file switch (archiving needed)",
 )
 _THROTTLED = "Scheduler:resmgr:"
-# What is counted of the whole server only, and of rows that come and go, which the work loop does not have.
-OF_SERVER = CHURN_COUNTERS | {"transactions"}
+# What is counted of the whole server only; of rows that come and go, which the work loop does not have; and what no
+# view has.
+OF_SERVER = CHURN_COUNTERS | ROW_BYTE_COUNTERS | {"transactions"}
 _WAITS, _US, _HISTOGRAM = "event.waits.", "event.us.", "histogram."
 # The server's classes of waits. What is left out (Network, Administrative …) is of no resource that a verdict knows.
 CLASSES: Mapping[str, WaitClass] = {
