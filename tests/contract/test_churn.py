@@ -12,8 +12,7 @@ pytestmark = pytest.mark.server
 # Oracle's loop does not have it.
 NOT_ON = ("oracle-rig",)
 # What must be so of a table whose rows were replaced; it may be larger, and no longer as a vacuum leaves it.
-KEPT = {"rows", "lowest key", "highest key", "rows in the fullest block", "filler rows", "rows out of their order",
-        "neighbouring keys in neighbouring blocks"}  # fmt: skip
+KEPT = {"rows", "lowest key", "highest key", "rows in the fullest block", "filler rows", "rows out of their order"}
 
 
 @pytest.fixture(scope="module", autouse=True)

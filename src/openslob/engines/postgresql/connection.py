@@ -93,6 +93,9 @@ def find_limit_option(error: BaseException | None, version: int) -> str:
     Empty for any other error. What the server said may be lost where it ended an idle connection.
     """
     limit = find_time_limit(error) if isinstance(error, psycopg.Error) else ""
+    if isinstance(error, psycopg.errors.QueryCanceled) and not limit:
+        # A limit that ends as a statement does cancels the next one, and the server no longer knows why.
+        limit = "statement_timeout"
     if isinstance(error, psycopg.OperationalError) and "server closed the connection" in str(error):
         limit = "idle_session_timeout" if version >= _ENDS_IDLE_SINCE else ""
     return f"-c {limit}=0" if limit else ""

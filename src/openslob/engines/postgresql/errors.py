@@ -109,7 +109,7 @@ def remedy_for(error: psycopg.Error) -> str:
     """Return what a user can do about a server's error; empty when the message says enough."""
     said = explain_error(error)
     if isinstance(error, errors.QueryCanceled) and "user request" in said:
-        return "another user cancelled it"
+        return "another user cancelled it, or a time limit (statement_timeout) that ended just then"
     if limit := find_time_limit(error):
         return f"a time limit of role, database or server ended it: RESET {limit} and its like"
     for kind, remedy in _REMEDIES:

@@ -43,11 +43,13 @@ class WarmupMonitor:
 
     def _count(self, result: SliceResult) -> None:
         """Count a slice in each second that it lies in, by its share of time."""
-        first, last = ((at_ns - self._phase.begin_ns) // NANOS for at_ns in (result.start_ns, result.end_ns - 1))
+        # The server's clock may show no time between a slice's begin and its end.
+        end_ns = max(result.end_ns, result.start_ns + 1)
+        first, last = ((at_ns - self._phase.begin_ns) // NANOS for at_ns in (result.start_ns, end_ns - 1))
         for second in range(first, last + 1):
             begin_ns = self._phase.begin_ns + second * NANOS
-            shared_ns = min(result.end_ns, begin_ns + NANOS) - max(result.start_ns, begin_ns)
-            self._ops[second] += result.counts.ops * shared_ns / (result.end_ns - result.start_ns)
+            shared_ns = min(end_ns, begin_ns + NANOS) - max(result.start_ns, begin_ns)
+            self._ops[second] += result.counts.ops * shared_ns / (end_ns - result.start_ns)
 
     def _complete_seconds(self) -> bool:
         """Add each second that all sessions have completed; return whether there was one."""

@@ -81,3 +81,13 @@ def test_a_session_of_the_work_loop_connects_whatever_ends_it_and_does_not_stay_
     engine.open_session(session_plans(Workload(schemas=1), 8192, "test")[0])
     idle, transaction = "-c idle_session_timeout=0", "-c transaction_timeout=0"
     assert [options.strip() for options in opened.options] == ["", transaction, f"{idle} {transaction}"]
+
+
+def test_a_limit_that_ended_with_a_statement_cancels_the_next_one(opened):
+    def connect(options):
+        if "statement_timeout=0" not in options:
+            raise psycopg.errors.QueryCanceled("canceling statement due to user request")
+        return Connection(lambda: None, options)
+
+    opened.server(connect).open("query")
+    assert opened.options[1].strip() == "-c statement_timeout=0"

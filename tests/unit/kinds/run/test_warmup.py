@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from factories.tables import table
 from factories.texts import numbers
 from openslob.core.counts import SliceCounts
@@ -68,6 +70,18 @@ def test_what_never_is_steady_ends_at_the_limit():
     assert ends == {25.0}
     assert lasted(phase) == 25
     assert numbers(watch.finding()) == [25]
+
+
+def test_a_slice_without_time_by_the_servers_clock_changes_nothing():
+    plans = session_plans(Workload(schemas=1, sessions=1), 8192, "t")
+    phase = Phase("warm-up", BEGIN, BEGIN + 60 * NANOS)
+    watch = WarmupMonitor(phase, plans, 0.0)
+    for second in range(20):
+        begin = BEGIN + second * NANOS
+        whole = slice_of(begin, begin + NANOS, 20_000)
+        watch.handle(SliceDone(0, 0, 0, replace(whole, end_ns=begin, counts=SliceCounts(1))))
+        watch.handle(SliceDone(0, 0, 0, whole))
+    assert numbers(watch.finding())[1:] == [0, 0, 0]
 
 
 @table("least_s", [0.0, 20.0])
