@@ -47,7 +47,7 @@ def test_a_right_that_is_missing_is_an_error_of_its_own():
 )
 def test_a_time_limit_is_named_where_one_ended_it(kind, text, limit):
     assert find_time_limit(kind(text)) == limit
-    assert ("time limit" in remedy_for(kind(text))) == bool(limit)
+    assert ("RESET" in remedy_for(kind(text))) == bool(limit)
 
 
 def test_a_cancel_whose_text_is_translated_is_not_put_on_anybody():
