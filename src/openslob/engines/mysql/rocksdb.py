@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pymysql
+from pymysql.constants import ER
 
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.measurement import SIZE, EngineDelta, ObjectIo, TimedWait, WaitClass, scale
@@ -21,12 +22,13 @@ from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import Connection, query, statement
+from openslob.engines.mysql.errors import code_of
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import PageLayout
 from openslob.engines.mysql.quiesce import wait_until_clean
 from openslob.engines.mysql.table_engine import TableBlocks, TableEngine
-from openslob.engines.patience import NoAnswerError, Patience, StoppedError
+from openslob.engines.patience import Patience
 from openslob.engines.tables import Check, DataTable
 
 NAME = "rocksdb"
@@ -129,6 +131,17 @@ def _sum(status: Mapping[str, float], *names: str) -> float | None:
     return sum(status[name] for name in names) if status.keys() >= set(names) else None
 
 
+def _ask_if_allowed(connection: Connection, what: str) -> bool:
+    """Have the server do something that needs SUPER; return whether this user has that right."""
+    try:
+        query(connection, statement("rocksdb", what))
+    except pymysql.Error as error:
+        if code_of(error) != ER.SPECIFIC_ACCESS_DENIED_ERROR:
+            raise
+        return False
+    return True
+
+
 class RocksTables(TableEngine):
     """RocksDB: what it has in common with InnoDB is the server around it."""
 
@@ -167,22 +180,13 @@ class RocksTables(TableEngine):
 
     def settle(self, connection: Connection, tables: Sequence[DataTable]) -> None:
         """Merge all files, so that each row is in one place; a user without that right leaves them as they are."""
-        try:
-            query(connection, statement("rocksdb", "compact"))
-        except (NoAnswerError, StoppedError):
-            raise
-        except pymysql.Error:
-            pass
+        _ask_if_allowed(connection, "compact")
         for table in tables:
             query(connection, statement("load", "analyze", table=table.relation))
 
     def write_out(self, connection: Connection, override: GlobalSettingsOverride, patience: Patience) -> str:  # noqa: ARG002
         """Flush rows from memory into files, and wait for compactions that are due."""
-        try:
-            query(connection, statement("rocksdb", "flush"))
-        except (NoAnswerError, StoppedError):
-            raise
-        except pymysql.Error:
+        if not _ask_if_allowed(connection, "flush"):
             return "rows in memory were not flushed: this user may not set rocksdb_force_flush_memtable_now"
         pending = statement("rocksdb", "pending")
         what = "pending compactions"

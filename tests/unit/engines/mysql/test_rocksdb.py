@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pymysql
 import pytest
+from pymysql.constants import ER
 
 from factories import measurements as made
 from factories.tables import table
@@ -16,6 +18,7 @@ from openslob.core.units import MIB
 from openslob.engines import registry
 from openslob.engines.base import CounterReading
 from openslob.engines.managed.layout import ServerFiles
+from openslob.engines.mysql import rocksdb
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.counters import Counting
 from openslob.engines.mysql.page_layout import layout_of
@@ -179,3 +182,19 @@ def test_programs_without_the_plugin_are_refused_with_the_package(tmp_path: Path
 def test_a_server_for_which_none_was_asked_has_innodb_s_tables():
     asked = MariaServer(replace(SPEC, version="10.11", table_engine=None)).spec
     assert asked == MariaServer(replace(SPEC, version="10.11", table_engine="innodb")).spec
+
+
+def test_a_right_that_is_missing_leaves_rows_in_memory_and_any_other_error_is_told(monkeypatch):
+    def fails_with(code):
+        def query(*_):
+            raise pymysql.OperationalError(code, "the server's words")
+
+        monkeypatch.setattr(rocksdb, "query", query)
+
+    fails_with(ER.SPECIFIC_ACCESS_DENIED_ERROR)
+    ROCKSDB.settle(None, [])
+    assert "may not set" in ROCKSDB.write_out(None, None, None)
+    fails_with(ER.DISK_FULL)
+    for does in (lambda: ROCKSDB.settle(None, []), lambda: ROCKSDB.write_out(None, None, None)):
+        with pytest.raises(pymysql.OperationalError, match="the server's words"):
+            does()
