@@ -194,6 +194,8 @@ class EngineDelta:
 WAIT_LATENCY = "wait_latency"
 # And the size of the test tables, of an engine where updates alone change it.
 SIZE = "size"
+# And of an engine where a visited row has no block of its own, so that visits and reads of blocks can't be compared.
+BLOCK_VISITS = "block_visits"
 # The fields of `EngineDelta` that are no counters: they break counters down or say what they are.
 _NO_AMOUNTS = frozenset({"by_object", "timed_waits", "unknown", "by_instance", "server_wide", "others", "remedies"})
 # The counters that are read of a load with MODE=churn only.

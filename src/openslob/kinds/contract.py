@@ -184,7 +184,8 @@ def list_failed(verdicts: Sequence[Verdict]) -> list[str]:
 def describe_load(workload: Mapping[str, Any]) -> Row:
     """Return what the row of a record says of its load."""
     load = Workload.model_validate(workload)
-    return {"sessions": load.total_sessions, "update_pct": updates_asked(workload)}
+    mode = load.mode.value if load.mode else None
+    return {"sessions": load.total_sessions, "update_pct": updates_asked(workload), "mode": mode}
 
 
 def follow(folder: Path) -> Follower:

@@ -192,10 +192,11 @@ def _remarks(listed: Listed) -> str:
         return ""
     row = kind.row(record)
     sessions, updates = (_values(row.get(name)) for name in ("sessions", "update_pct"))
+    what = "churn" if row.get("mode") == Mode.CHURN else "updates"
     fails = ", ".join(name.replace("_", " ") for name in row["failed_verdicts"])
     parts = [
         f"{sessions} session{'' if sessions == '1' else 's'}" if sessions else "",
-        f"{updates} % updates" if updates else "",
+        f"{updates} % {what}" if updates else "",
         kind.contents(record),
         f"fails: {fails}" if fails else "",
     ]

@@ -185,3 +185,11 @@ def test_the_last_line_of_a_verification_is_its_result(home):
 def test_a_record_of_runs_that_is_not_there_is_called_so(home):
     save(home)
     assert "there is no record of runs 'nosuch' in " in slob("compare", "nosuch", "run").stderr
+
+
+@pytest.mark.parametrize("mode", ["churn", "redo"])
+def test_rows_that_come_and_go_are_listed_as_churn_and_not_as_updates(home, mode):
+    save(home, spec={**physical().spec, "mode": mode, "update_pct": 100})
+    listed = slob("list").stdout
+    assert ("; 100 % churn" in listed, "; 100 % updates" in listed) == (mode == "churn", mode != "churn")
+    assert json.loads(slob("list", "--json").stdout)[0]["mode"] == mode

@@ -9,7 +9,7 @@ from openslob.analyze.expected_hits import expected_hit_pct
 from openslob.analyze.outcome import Shown, count, count_noun, holds_or_fails, unknown, unknown_because
 from openslob.analyze.verdicts.validity import reads_reached_device
 from openslob.core.access import AccessKind
-from openslob.core.measurement import Measurement
+from openslob.core.measurement import BLOCK_VISITS, Measurement
 from openslob.core.workload import Mode
 from openslob.metrics.computation import begun_pct
 from openslob.metrics.quantity import NO_LOAD, Quantity, block_visits, engine, total
@@ -178,6 +178,8 @@ def hits_as_expected(measurement: Measurement) -> Verdict | None:
     load = measurement.workload
     if load.access.kind is not AccessKind.ZIPF:
         return None
+    if why := measurement.engine.unknown.get(BLOCK_VISITS):
+        return unknown("hits_as_expected", f"Can't be determined: {why}.")
     visits = Quantity(block_visits(measurement))
     reads = engine(measurement, "read_bytes").times(-1 / measurement.block_size)
     hits, cache = visits.plus(reads).times(100).per(visits, NO_LOAD), measurement.cache_bytes

@@ -17,7 +17,7 @@ import pymysql
 from pymysql.constants import ER
 
 from openslob.core.errors import SlobError, UsageError
-from openslob.core.measurement import SIZE, EngineDelta, ObjectIo, TimedWait, WaitClass, scale
+from openslob.core.measurement import BLOCK_VISITS, SIZE, EngineDelta, ObjectIo, TimedWait, WaitClass, scale
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine
 from openslob.engines.mysql.binaries import MariaPrograms
@@ -116,7 +116,7 @@ def find_delta(change: Mapping[str, float], rows_read: float | None, rows_update
             "compaction": ObjectIo(None, None, status.get("COMPACT_READ_BYTES"), None, None),
         },
         timed_waits=[TimedWait(event, of, count, us) for event, of, count, us in waits if count and us],
-        unknown={**_BLOCKS, SIZE: _ELSEWHERE},
+        unknown={**_BLOCKS, SIZE: _ELSEWHERE, BLOCK_VISITS: _NO_BLOCKS},
         server_wide=frozenset({"row_bytes_read", "row_bytes_written", "compaction"}),
     )
 

@@ -56,6 +56,7 @@ class RunKind(Kind[RunRecord]):
         return {
             "sessions": record.value("sessions") or record.spec.get("sessions"),
             "update_pct": updates_asked(record.spec),
+            "mode": record.spec.get("mode"),
             "ops_per_s": record.value("ops_per_s"),
             "pio_read_per_s": record.value("pio_read_per_s"),
             "p99_us": None if p99_us is None else float(p99_us),

@@ -46,6 +46,7 @@ class SweepKind(DocumentKind["SweepRecord"]):
         """Return the main figures: the values of parameters over the points, and how these ended."""
         return {
             **{name: _list_values(record, name) for name in ("sessions", "update_pct")},
+            "mode": _common_mode(record),
             "points": {state.value: count for state, count in record.counts.items()},
             "failed_verdicts": [],
         }
@@ -143,6 +144,12 @@ def _list_values(record: SweepRecord, name: str) -> list[float] | None:
     """Return the values of a parameter over the points of a sweep; None if it is left to the default."""
     given: list[Any] = [{**record.workload, **point.values}.get(name) for point in record.points]
     return sorted({each for each in given if isinstance(each, int | float)}) or None
+
+
+def _common_mode(record: SweepRecord) -> str | None:
+    """Return the mode that all points of a sweep ask for; None if they ask for none, or for several."""
+    modes = {{**record.workload, **point.values}.get("mode") for point in record.points}
+    return str(*modes) if len(modes) == 1 and None not in modes else None
 
 
 def _runs(folder: Path, record: SweepRecord, wanted: Wanted) -> Sequence[Run]:

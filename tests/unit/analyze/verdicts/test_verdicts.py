@@ -72,6 +72,7 @@ def each_waited(number, **overrides):
     return {"engine": made.engine(log_syncs=None, commit_waits=float(number), **overrides)}
 
 
+ROWS_WITHOUT_BLOCKS = made.engine(unknown={"block_visits": "a row is a key"})
 CACHED = made.engine(read_requests=10.0, read_bytes=10.0 * made.BLOCK)
 NO_UPDATES = made.engine(rows_updated=0.0, rows_updated_in_place=0.0)
 FEW_READS = made.engine(read_requests=999.0, read_bytes=999.0 * made.BLOCK)
@@ -269,6 +270,7 @@ CASES = [
     ("hits_as_expected", UNKNOWN, skewed(0, hot_schema_frequency=9), "no hits are predicted"),
     ("hits_as_expected", UNKNOWN, skewed(0, block_path="local"), "do not share one cache"),
     ("hits_as_expected", UNKNOWN, {**skewed(0), "engine": made.engine(read_bytes=None)}, "read_bytes was not"),
+    ("hits_as_expected", UNKNOWN, {**skewed(0), "engine": ROWS_WITHOUT_BLOCKS}, "determined: a row is a key."),
     ("mode", UNKNOWN, {}, "looks like pio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=500.0 * MIB)}, "looks like lio"),
     ("mode", UNKNOWN, {"engine": replace(CACHED, write_bytes=50.0 * MIB)}, "looks like redo"),

@@ -81,6 +81,7 @@ def test_what_it_has_not_is_unknown_with_the_reason():
         assert getattr(delta, name) is None
         assert "RocksDB" in delta.unknown[name]
     assert "rows_read" not in delta.unknown
+    assert "a row is a key" in delta.unknown["block_visits"]
 
 
 def test_reads_that_sessions_do_not_count_are_unknown_and_not_0():
