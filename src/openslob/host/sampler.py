@@ -55,8 +55,9 @@ from openslob.host.processes import (
 from openslob.host.this_host import HERE
 
 CPUS_NAMES = ("server_cpus_busy_s",)
-# What reading another host may take of one of its CPUs, and how many readings show what one takes.
-MAX_SHARE, _TRIALS = 0.01, 5
+# Reading another host takes 1 % of one of its CPUs at most. A few readings show what one costs to about a fifth, since
+# CPU time is counted in ticks: so less is planned.
+_PLANNED_SHARE, _TRIALS = 0.008, 5
 UNATTRIBUTED = "not told apart"
 # Threads of one kind often have numbered names.
 _NUMBER = re.compile(r"[-_/:]?\d+$")
@@ -157,7 +158,7 @@ class OsReader:
     def price(self) -> tuple[float, float]:
         """Return the seconds that a reading of another host takes, and how far apart they must be; zeros for this one.
 
-        So far apart, they take at most `MAX_SHARE` of a CPU there.
+        So far apart, they take at most 1 % of a CPU there.
         """
         if not self._where.where:
             return 0.0, 0.0
@@ -168,7 +169,7 @@ class OsReader:
             took_s, cpu_s = time.monotonic() - begun_s, self._where.cpu_s() - before_s
         except FigureUnknownError:
             return 0.0, 0.0
-        return took_s / _TRIALS, cpu_s / _TRIALS / MAX_SHARE
+        return took_s / _TRIALS, cpu_s / _TRIALS / _PLANNED_SHARE
 
     def close(self) -> None:
         """Close all files; a second call does nothing."""

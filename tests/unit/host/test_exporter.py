@@ -237,7 +237,7 @@ def test_what_it_costs_is_its_own_cpu_or_the_time_that_pages_took(server, host):
     steps = iter(range(1, 100))
     server.text = lambda: page(next(steps))
     host.refresh()
-    assert reader.price()[1] == pytest.approx(0.1 / 0.01)
+    assert reader.price()[1] == pytest.approx(0.1 / 0.008)
     server.text = lambda: page(own=False)
     before_s = host.cpu_s()
     host.refresh()
