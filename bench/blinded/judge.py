@@ -39,6 +39,8 @@ RIGHT: Mapping[Kind, Family] = {
     Kind.READ_LATENCY: Family.READS,
     Kind.SYNC_LATENCY: Family.SYNCS,
     Kind.PLAIN: Family.CPU,
+    # Where they did not give way, as where Linux groups tasks by session. Else nothing is right.
+    Kind.NICED: Family.CPU,
     Kind.ON_DISK: Family.DISK,
 }
 # What is true of a fault as well, and says less than what it is.
@@ -80,7 +82,7 @@ def judge(truth: Truth, answer: Answer, unseen: bool = False, busy: bool = False
     the bench used the CPU all the time; that others did may be said then.
     """
     kind = truth.planned.kind
-    right = RIGHT.get(kind)
+    right = None if kind is Kind.NICED and unseen else RIGHT.get(kind)
     said = [each for each in answer.statements if each.lost >= LEAST_LOST]
     if busy and right is not Family.CPU:
         said = [each for each in said if each.families != {Family.CPU}]
@@ -89,9 +91,9 @@ def judge(truth: Truth, answer: Answer, unseen: bool = False, busy: bool = False
     if not concerned and (right is None or unseen):
         return Judgement(Outcome.RIGHT, NOTHING, "", false_cap=false_cap)
     shape = truth.planned.shape
-    level, moment = _right_figures(concerned, truth, answer)
+    level, moment = _right_figures(concerned, truth, answer) if right else (None, None)
     return Judgement(
-        *_compare(concerned, truth),
+        *_compare(concerned, truth, right),
         level,
         moment,
         false_cap,
@@ -100,11 +102,10 @@ def judge(truth: Truth, answer: Answer, unseen: bool = False, busy: bool = False
     )
 
 
-def _compare(concerned: Sequence[Statement], truth: Truth) -> tuple[Outcome, str, str]:
+def _compare(concerned: Sequence[Statement], truth: Truth, right: Family | None) -> tuple[Outcome, str, str]:
     """Return how what was said of a fault compares with it, the column of the table, and the text that decides."""
     kind = truth.planned.kind
-    right = RIGHT.get(kind)
-    wrong = next((each for each in concerned if not _may_be_true(each, truth)), None)
+    wrong = next((each for each in concerned if not _may_be_true(each, truth, right)), None)
     if wrong:
         is_other_cap = kind in CAPS and wrong.families == {Family.CAP}
         return Outcome.WRONG, OTHER_CAP if is_other_cap else _column(wrong), wrong.text
@@ -128,10 +129,9 @@ def _concerns(statement: Statement, truth: Truth, began: float) -> bool:
     return begin < (truth.ended or truth.until or end) + BESIDE_S and end > truth.at - BESIDE_S
 
 
-def _may_be_true(statement: Statement, truth: Truth) -> bool:
+def _may_be_true(statement: Statement, truth: Truth, right: Family | None) -> bool:
     """Return whether one of the causes that a statement names is that of the truth, with its direction and unit."""
     planned = truth.planned
-    right = RIGHT.get(planned.kind)
     if right not in statement.families:
         # That a cap may have been it as well takes nothing from what is true.
         others = statement.families - {Family.CAP}
@@ -146,7 +146,7 @@ def _may_be_true(statement: Statement, truth: Truth) -> bool:
 def _right_figures(statements: Sequence[Statement], truth: Truth, answer: Answer) -> tuple[bool | None, bool | None]:
     """Return whether one of the statements has a level that is right, and its moment; None where there is none."""
     planned = truth.planned
-    if truth.at is None or planned.kind is Kind.NICED:
+    if truth.at is None:
         return None, None
     unit = "cpu" if planned.kind in QUOTAS else planned.unit
     constant = (planned.kind in CAPS and planned.shape in CONSTANT_SHAPES) or planned.kind in QUOTAS
@@ -195,7 +195,7 @@ class Run:
 
     @cached_property
     def judgement(self) -> Judgement:
-        unseen = self.truth.planned.kind in (*LATENCIES, Kind.PLAIN, Kind.ON_DISK)
+        unseen = self.truth.planned.kind in (*LATENCIES, Kind.NICED, Kind.PLAIN, Kind.ON_DISK)
         unseen = unseen and not effect(self.truth, self.course) >= LEAST_EFFECT
         answer = read_answer(self.folder / "runs" / f"{self.load.number:03}", self.again)
         return judge(self.truth, answer, unseen, self.outside > MUCH_OUTSIDE)

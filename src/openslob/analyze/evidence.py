@@ -424,15 +424,21 @@ def find_others_on_cpu(look: TraceStretch) -> Evidence | None:
 
     That others use CPUs is no cause by itself: they may have what the server leaves, and give way to it.
     """
-    if look.rises("host.steal", 0.1 * look.cores):
-        steal, usual = look.high("host.steal"), look.usual("host.steal")
+    steal, usual = look.high("host.steal"), look.usual("host.steal")
+    stolen = f"the hypervisor took {_instead(steal, usual, 'CPUs')}"
+    is_stolen = look.rises("host.steal", 0.1 * look.cores)
+    is_taken = has_more_of_others(look) and _is_queue_longer(look)
+    # What the hypervisor took is in what others used: it takes more where more is used.
+    more = look.high("others.cpu") - look.usual("others.cpu") - (steal - usual)
+    if is_stolen and not (is_taken and more > steal - usual):
         share = _most(look.share_of("cpu"), _share_queued(look), _at_rest(look, (steal - usual) / look.cores))
-        return Evidence(f"the hypervisor took {_instead(steal, usual, 'CPUs')}", share, Strength.RECORDED)
-    if not has_more_of_others(look) or not _is_queue_longer(look):
+        return Evidence(stolen, share, Strength.RECORDED)
+    if not is_taken:
         return None
     used = _instead(look.high("others.cpu"), look.usual("others.cpu"), "CPUs")
     server = _instead(look.low("server.cpu"), look.usual("server.cpu"), "CPUs")
     text = f"other programs used {used}, and the server {server}, of {look.usual('cpus.all'):.0f}; {_say_queue(look)}"
+    text = f"{text}; {stolen}" if is_stolen else text
     return Evidence(text, _share_queued(look), Strength.POSSIBLE if _may_be_quota(look) else Strength.SHOWN)
 
 

@@ -57,6 +57,8 @@ LEAST_LONGER = 1.05
 WAITS = ("waits.data_io", "waits.log")
 LEAST_WAITING = 0.3
 QUEUE_KEPT = 0.85
+# Where so many of those that wait for storage were ready to run, they waited for a CPU.
+QUEUED = 0.5
 # CPU taken away from the server, as a share of one CPU or of all; and what it takes from the score if others took it.
 TAKEN = 0.1
 BY_OTHERS = 1.0
@@ -462,7 +464,12 @@ def _against(plateau: Plateau, trace: Trace) -> float:
         under, free = _both(plateau, trace.get(name))
         if len(under) and len(free) and np.mean(under) > np.mean(free) + TAKEN:
             return math.inf
-    under, free = _both(plateau, _waiting(trace))
+    waiting = _waiting(trace)
+    under, free = _both(plateau, trace.get("server.runqueue") / np.maximum(waiting, LEAST_WAITING))
+    if len(under) and len(free) and np.mean(under) > max(QUEUED, 2 * np.mean(free)):
+        # Who waits for a CPU in the midst of a request is counted as waiting for storage.
+        return math.inf
+    under, free = _both(plateau, waiting)
     if len(under) and len(free):
         # By Little's law, as many sessions that wait while the rate is lower mean that each request takes longer.
         if np.mean(under) < LEAST_WAITING or np.mean(under) < np.mean(free) * QUEUE_KEPT:

@@ -99,6 +99,9 @@ def only(trace: Trace):
         # Others use CPUs that nobody waits for.
         (Cause.UNKNOWN, {"ops": 400.0, "server.cpu": 0.4, "host.busy": 2.0}, (), "nothing recorded explains it"),
         (Cause.OTHERS_CPU, {"ops": 400.0, "server.cpu": 0.4, "host.steal": 0.9}, (), "the hypervisor took 0.9 CPUs"),
+        # A hypervisor takes more where programs use more, and that is what they took.
+        (Cause.OTHERS_CPU, {"ops": 400.0, "server.cpu": 0.4, "host.busy": 2.0, "server.runqueue": 5.0,
+                            "host.steal": 0.3}, (), "other programs used 1.5 CPUs"),
         (Cause.OTHERS_IO, {"ops": 400.0, "device.read_bytes": 250e6, "device.reads": 10e3, "device.read_ms": 20e3,
                            "server.read_bytes": 29e6}, (), "from its device 221 MB a second, and a read took 2 ms"),
         (Cause.OTHERS_IO, {"ops": 400.0, "device.write_bytes": 150e6, "device.read_ms": 20e3}, (),

@@ -143,6 +143,10 @@ def test_in_long_steps_a_lower_level_is_even_without_a_cap():
         ),
         ("stolen CPU", {"reads": rates((8000, 20), (-3000, 25)), "host__steal": np.repeat([0, 0.9], [20, 25])}),
         (
+            "CPU that a quota took, which can't be read",
+            {"reads": rates((8000, 20), (-3000, 25)), "server__runqueue": np.repeat([0.8, 6.8], [20, 25])},
+        ),
+        (
             "a server that has used all CPUs",
             {"reads": rates((8000, 20), (-3000, 25)), "server__cpu": np.full(45, 1.9), "host__busy": np.full(45, 2.0)},
         ),

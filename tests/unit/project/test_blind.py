@@ -218,8 +218,8 @@ READ_CAP = truth_of(Kind.READ_IOPS)
         (truth_of(Kind.ON_DISK), [said(READS, CPU, at_s=20.0)], Outcome.WRONG, "either"),
         (truth_of(Kind.ON_DISK), [said(READS, CAP, at_s=20.0)], Outcome.EITHER, "either"),
         (READ_CAP, [said(CAP, direction="request", levels=[("iops", 1010)])], Outcome.RIGHT, CAP),
-        (truth_of(Kind.NICED), [said(CPU, at_s=20.0)], Outcome.WRONG, CPU),
-        (truth_of(Kind.NICED), [], Outcome.RIGHT, NOTHING),
+        (truth_of(Kind.NICED), [said(CPU, at_s=20.0)], Outcome.RIGHT, CPU),
+        (truth_of(Kind.NICED), [], Outcome.UNSAID, NOTHING),
         (truth_of(Kind.NOTHING), [], Outcome.RIGHT, NOTHING),
         (truth_of(Kind.NOTHING), [said(READS, CAP, at_s=20.0)], Outcome.WRONG, "either"),
     ],
@@ -239,7 +239,11 @@ def test_that_others_use_the_cpu_may_be_said_where_they_do():
     assert judge(truth_of(Kind.PLAIN), of_others, busy=True).outcome is Outcome.RIGHT
 
 
-@table("kind", [Kind.PLAIN, Kind.SYNC_LATENCY])
+def test_niced_neighbours_that_gave_way_are_no_cause():
+    assert judged(truth_of(Kind.NICED), said(CPU, at_s=20.0), unseen=True).outcome is Outcome.WRONG
+
+
+@table("kind", [Kind.PLAIN, Kind.SYNC_LATENCY, Kind.NICED])
 def test_nothing_need_be_said_of_what_costs_nothing(kind):
     assert judged(truth_of(kind)).outcome is Outcome.UNSAID
     assert judged(truth_of(kind), unseen=True) == Judgement(Outcome.RIGHT, NOTHING, "")
