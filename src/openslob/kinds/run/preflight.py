@@ -16,7 +16,7 @@ from openslob.core.measurement import EngineDelta, HostDelta
 from openslob.core.units import NANOS, format_bytes
 from openslob.core.workload import BlockPath, InstanceRole, Mode, Workload
 from openslob.engines.base import Engine
-from openslob.engines.facts import DATA, Finding, InstanceFacts, ServerFacts, ServerLocation
+from openslob.engines.facts import DATA, Finding, ServerFacts, ServerLocation
 from openslob.host.counters import page_cache_limit
 from openslob.host.sampler import difference
 from openslob.host.this_host import HERE
@@ -134,16 +134,17 @@ def findings(engine: Engine, workload: Workload, facts: ServerFacts, reports: Se
         why = "the server says that it is a stand-in and no database: its figures are computed, not measured"
         yield Finding("stand-in", why, "name a database as the target", False, spoils=True)
     yield from engine.findings(workload)
-    yield from role_findings(workload, facts.instances)
+    yield from role_findings(workload, facts)
     yield from reports.findings()
     host = host_memory(engine.location(), engine.host) if workload.mode is Mode.PIO and not facts.direct_io else None
     yield from purpose_findings(workload, facts, host)
 
 
-def role_findings(workload: Workload, instances: Sequence[InstanceFacts]) -> Iterator[Finding]:
-    """Yield a finding for each role that sessions ask for and no instance of the target has."""
+def role_findings(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
+    """Yield a finding for each role that sessions ask for and no instance of the target has, or the single server."""
+    roles = [each.read_only for each in facts.instances] or [facts.read_only]
     for role in sorted({part.workload.instance_role for part in workload.parts} - {InstanceRole.ANY}):
-        if not any(role.includes(instance.read_only) for instance in instances):
+        if not any(map(role.includes, roles)):
             why = f"INSTANCE_ROLE is {role}, and the target has no instance of that role"
             yield Finding("cluster", why, "name a primary and its copies, divided by commas, as --target", True)
 

@@ -258,12 +258,15 @@ def test_late_counts_are_unknown_in_a_short_window_and_rows_always():
     assert (prompt.read_requests, prompt.rows_read) == (100, 800)
 
 
+def refused_roles(load, *instances, read_only=False):
+    found = role_findings(load, replace(facts(), instances=instances, read_only=read_only))
+    return [each.why.split(",")[0] for each in found if each.blocking]
+
+
 def test_a_role_that_no_instance_has_is_refused():
-    both = [InstanceFacts("main", False), InstanceFacts("copy", True)]
+    main, copy = InstanceFacts("main", False), InstanceFacts("copy", True)
     load = Workload(classes="a:sessions=1,instance_role=read-only;b:sessions=1,instance_role=read-write;c:sessions=1")
-    assert list(role_findings(load, both)) == []
-    assert list(role_findings(Workload(), [])) == []
-    assert [(each.why.split(",")[0], each.blocking) for each in role_findings(load, both[:1])] == [
-        ("INSTANCE_ROLE is read-only", True)
-    ]
-    assert len(list(role_findings(load, []))) == 2
+    reads, writes = "INSTANCE_ROLE is read-only", "INSTANCE_ROLE is read-write"
+    assert refused_roles(load, main, copy) == refused_roles(Workload()) == []
+    assert refused_roles(load, main) == refused_roles(load) == [reads]
+    assert refused_roles(load, copy) == refused_roles(load, read_only=True) == [writes]

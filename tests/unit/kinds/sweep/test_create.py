@@ -21,6 +21,7 @@ from openslob.config.server_parameters import server_grid
 from openslob.core.errors import UsageError
 from openslob.core.units import MIB
 from openslob.core.workload import BlockPath, Workload
+from openslob.engines.facts import InstanceFacts, place_sessions
 from openslob.kinds.runs import Runs
 from openslob.kinds.sweep.create import new_sweep, ready_names, ready_sweep
 from openslob.kinds.sweep.plan import disk_bytes, private_bytes, run_seconds, workload_of
@@ -82,6 +83,15 @@ def test_a_ready_made_sweep_can_be_asked_for_as_it_is(name):
     assert file.about
     assert f"`{name}`" in (ROOT / "docs" / "sweep.md").read_text(encoding="utf-8")
     assert servers == {} or name == "block-size"
+
+
+def test_writers_beside_readers_come_to_no_standby_and_readers_to_all_instances():
+    instances = [InstanceFacts("main", False), InstanceFacts("copy", True)]
+    for classes in resolve_grid(ready_sweep("readers-writers").grid, None, {}).values["classes"]:
+        load = Workload(classes=classes)
+        names = [part.name for part in load.parts for _ in part.numbers]
+        placed = zip(names, place_sessions(load, instances), strict=True)
+        assert {*placed} <= {("writers", 0), ("readers", 0), ("readers", 1)}
 
 
 def test_what_each_is_about():
