@@ -99,6 +99,8 @@ class Histogram:
 
     def beyond(self, us: float) -> tuple[int, float]:
         """Return how many latencies were at least ``us``, and their sum in µs; by buckets, so within 1 %."""
+        if us > self.max_us:  # the last bucket has all above its lower edge
+            return 0, 0.0
         count, sum_us, first = 0, 0.0, bucket_of(us)
         for bucket, found in self.counts.items():
             if bucket >= first:

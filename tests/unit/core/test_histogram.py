@@ -83,6 +83,13 @@ def test_those_beyond_100_s_last_as_long_as_the_longest():
     assert found.beyond(150_000_000.0) == (2, pytest.approx(500e6, rel=0.01))
 
 
+def test_none_lasted_longer_than_the_longest_beyond_100_s_either():
+    histogram = Histogram()
+    histogram.add({BUCKETS - 1: 2}, 576e6 + 150e6, 576e6)
+    assert histogram.beyond(57_600e6) == (0, 0.0)
+    assert histogram.beyond(100e6)[0] == 2
+
+
 def test_percentiles_come_in_steps_of_a_microsecond_at_least():
     assert (step_of(10), step_of(40)) == (1 / 10, 1 / 40)
     for us in (100, 3_000, 1_000_000):
