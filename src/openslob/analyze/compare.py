@@ -11,7 +11,6 @@ from itertools import zip_longest
 from openslob.analyze.curves.points import (
     PLANS,
     SESSIONS,
-    STAGE,
     STAGE_FIGURES,
     Parameters,
     ParameterValue,
@@ -37,7 +36,7 @@ from openslob.core.workload import RATE_SCHEDULE
 from openslob.metrics import METRICS, Better
 from openslob.metrics.cost import CURRENCY
 from openslob.metrics.model import RESPONSE_PREFIX
-from openslob.metrics.run_metrics import RATE_OF
+from openslob.metrics.run_metrics import RATE_OF, STAGE
 from openslob.metrics.waits import CPU_ROW, MIN_SAMPLES
 from openslob.record.model import SET, RunRecord
 

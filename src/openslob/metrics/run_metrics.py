@@ -48,7 +48,7 @@ from openslob.metrics.computation import (
 from openslob.metrics.cost import CURRENCY, cost_at, cost_in, unit_in
 from openslob.metrics.model import RESPONSE_PREFIX, Better, ReportSection, RunMetric, TimelinePanel
 from openslob.metrics.quantity import Quantity, load_seconds
-from openslob.record.model import ClassRow, Figure, RunRecord
+from openslob.record.model import ClassRow, Figure, RunRecord, StageRow
 
 NO_READS = "the engine made no read request"
 # A mean read time of 0 µs is impossible: the clock is too coarse.
@@ -234,6 +234,8 @@ CHURNING = frozenset({
 })  # fmt: skip
 # Figures that only engines have which count the bytes of rows.
 OF_ROW_BYTES = frozenset({"read_amplification", "update_amplification", "space_amplification"})
+# In the place of a class of sessions: a stage of a rate that changes, by its number from 1.
+STAGE = "stage-"
 # Figures that only runs have whose rate changes.
 CHANGING = frozenset({"recovery_s"})
 # Figures that only runs at a given rate have.
@@ -271,29 +273,38 @@ def add_costs(record: RunRecord, price: Price) -> RunRecord:
 
 
 def figure_of(record: RunRecord, name: str) -> float | None:
-    """Return a figure of a record: one of its summary, or a latency such as ``op_p99_us``; None if it is not known."""
+    """Return a figure of a record: one of its summary, or a latency such as ``op_p99_us``; None if it is not known.
+
+    ``readers/ops_per_s`` is that of a class of sessions, ``stage-2/recovery_s`` one of a stage of a rate that changes.
+    """
     if name in METRICS:
         return record.value(name)
-    kind, _, statistic = name.partition("_")
+    of_class, base = split_kind(name)
+    row = stage_of(record, of_class) or (class_of(record, of_class) if of_class else record)
+    if isinstance(row, StageRow) or base == "ops_per_s":
+        value: float | None = getattr(row, base, None)
+        return value
+    kind, _, statistic = base.partition("_")
     if kind == "op":
         kind = record.most_frequent
-    return latency_of(record, kind, statistic)
+    return None if row is None else latency_of(row, kind, statistic)
 
 
 def latency_of(record: RunRecord | ClassRow, kind: str, name: str) -> float | None:
     """Return a statistic such as ``p99_us`` of a kind of operation; None if there was no such operation.
 
     It is one of the service time, or with `RESPONSE_PREFIX` of the response time, which only runs at a given rate have.
-    The kind may be one of a class of sessions (`name_kind`).
     """
-    of_class, kind = split_kind(kind)
-    timed = class_of(record, of_class) if of_class and isinstance(record, RunRecord) else record
-    if timed is None:
-        return None
     is_service = not name.startswith(RESPONSE_PREFIX)
-    figures = (timed.latency if is_service else timed.response).get(kind, {})
+    figures = (record.latency if is_service else record.response).get(kind, {})
     value = figures.get(name.removeprefix(RESPONSE_PREFIX))
     return None if value is None else float(value)
+
+
+def stage_of(record: RunRecord, name: str) -> StageRow | None:
+    """Return what was done in a stage of a rate that changes, such as ``stage-2``; None if there is none."""
+    stages = {f"{STAGE}{number}": row for number, row in enumerate(record.stages, start=1)}
+    return stages.get(name)
 
 
 def class_of(record: RunRecord, name: str) -> ClassRow | None:

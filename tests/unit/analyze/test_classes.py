@@ -25,6 +25,7 @@ from openslob.core.method import OpKind, kind_of, phases_of
 from openslob.core.workload import Workload, updates_asked
 from openslob.export.tidy import class_rows
 from openslob.kinds.runs import run_of
+from openslob.metrics.run_metrics import figure_of
 from openslob.record.cells import Cells
 from openslob.record.model import Holds, RunRecord, Verdict
 from openslob.record.raw_csv import COLUMNS
@@ -88,6 +89,14 @@ def test_a_record_without_the_figures_of_its_classes_is_not_whole():
     plain = made.record(made.measurement())
     assert plain.classes == ()
     assert any("classes" in lack for lack in plain.model_copy(update={"classes": record.classes}).find_lacks())
+
+
+def test_a_figure_of_a_class_is_one_of_its_run():
+    record = made.record(measured())
+    row = record.classes[0]
+    assert figure_of(record, "readers/ops_per_s") == row.ops_per_s
+    assert figure_of(record, "readers/select_p99_us") == row.latency["select"]["p99_us"]
+    assert figure_of(record, "nobody/ops_per_s") is figure_of(record, "nobody/select_p99_us") is None
 
 
 def test_where_no_rate_is_published_a_class_has_none():

@@ -42,6 +42,7 @@ def test_its_exit_code_tells_worse_from_what_is_undecided(name, tmp_path):
     [
         (["as-is", "nosuch"], "'nosuch' is no setting, no server and no program"),
         (["as-is", "as-is", "--figure", "elapsed_s"], "'elapsed_s' is not a figure that can be better or worse"),
+        (["as-is", "as-is", "--figure", "recovery_s"], "recovery_s is unknown of runs that do not recover"),
         (["as-is", "as-is", "--figure", "nosuch"], "'nosuch' is not a figure that can be better or worse"),
         (["as-is", "block_size=4K"], "a server is made with its block_size"),
         (["as-is", "as-is"], "there is no server 'embedded' yet"),

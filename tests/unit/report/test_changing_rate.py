@@ -11,7 +11,8 @@ from openslob.analyze.compare import Comparison, better_of, compare, is_figure, 
 from openslob.analyze.curves.points import Run
 from openslob.export.tidy import stage_rows
 from openslob.metrics import Better
-from openslob.record.model import RunRecord, StageRow
+from openslob.metrics.run_metrics import figure_of
+from openslob.record.model import Figure, RunRecord, StageRow
 from openslob.report.charts.picture import png
 from openslob.report.charts.run import changing_rate
 from openslob.report.compare_screen import comparison_screen
@@ -105,6 +106,25 @@ def sides(*recovery_s: Sequence[float | None]) -> Comparison:
             ]
         )
     return compare(found[0], found[1], "before", "after")
+
+
+def run_in(recovery_s: float | None) -> Run:
+    """A run with its longest time to recover as a figure."""
+    record = changing(recovery_s)
+    figure = Figure.of(recovery_s, "s", f"from second 5 on: {BEHIND}")
+    return Run.of(record.model_copy(update={"summary": {**record.summary, "recovery_s": figure}}))
+
+
+def test_repeats_have_no_mean_time_to_recover_if_one_of_them_did_not() -> None:
+    (pair,) = compare([run_in(3.0), run_in(5.0)], [run_in(2.0), run_in(None)], "before", "after").pairs
+    found = pair.differences["recovery_s"]
+    assert (found.a.mean, found.b.mean) == (4, None)
+    assert found.b.why == f"in 1 of 2 runs from second 5 on: {BEHIND}"
+
+
+def test_a_figure_of_a_stage_is_one_of_its_run() -> None:
+    found = [figure_of(changing(), f"stage-{name}") for name in ("2/ops_per_s", "3/recovery_s", "9/ops_per_s")]
+    assert found == [2500, 3, None]
 
 
 def lines_of(text: str) -> list[list[str]]:

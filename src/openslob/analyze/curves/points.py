@@ -16,9 +16,9 @@ from openslob.analyze.timeline import Timeline
 from openslob.analyze.verdict_registry import Severity, gravest, row_of, severity_of
 from openslob.core.session_classes import join_classes, name_kind, parse_classes, split_kind
 from openslob.core.workload import CLASSES, PRICE
-from openslob.metrics import METRICS, PRICED
+from openslob.metrics import CHANGING, METRICS, PRICED
 from openslob.metrics.model import RESPONSE_PREFIX
-from openslob.metrics.run_metrics import RATE_OF, class_of, latency_of
+from openslob.metrics.run_metrics import RATE_OF, STAGE, figure_of, stage_of
 from openslob.record.model import SET, Holds, RunRecord, Status, all_reservations
 
 # Facts that must be equal for two runs to be comparable, apart from the parameters; a name includes all names below it.
@@ -130,8 +130,7 @@ LATENCIES = (*SERVICE, *RESPONSE)
 CLASS_COUNT = ".sessions"
 # In the place of a kind of operation: all operations of a class of sessions, whose rate is ``CLASS/ops_per_s``.
 CLASS_RATE = "ops"
-# In the place of a class: a stage of a rate that changes, by its number; with it the names of its figures.
-STAGE = "stage-"
+# The names of the figures of a stage of a rate that changes, which is in the place of a class.
 _RECOVERY = "recovery"
 _OF_STAGE: Mapping[str, Collection[str]] = {"ops": ("per_s",), "response": ("p50_us", "p99_us"), _RECOVERY: ("s",)}
 STAGE_FIGURES = tuple(f"{kind}_{name}" for kind, names in _OF_STAGE.items() for name in names)
@@ -373,25 +372,20 @@ def _class_kinds(runs: Sequence[Run]) -> dict[str, Collection[str]]:
 
 
 def _class_figure(runs: Sequence[Run], of: str, name: str) -> Estimate:
+    """Return a figure of a class of sessions, or of a stage of a rate that changes."""
     of_class, kind = split_kind(of)
-    if of_class.startswith(STAGE) and any(run.record.stages for run in runs):
-        return _stage_figure(runs, int(of_class.removeprefix(STAGE)), kind, name)
-    if kind != CLASS_RATE:
-        return _latency(runs, of, name)
-    rows = [class_of(run.record, of_class) for run in runs]
-    return _of_runs(runs, [None if row is None else row.ops_per_s for row in rows])
-
-
-def _stage_figure(runs: Sequence[Run], number: int, kind: str, name: str) -> Estimate:
-    """Return a figure of a stage. A time to recover is of all runs: those that did not recover would make it longer."""
-    stages = [dict(enumerate(run.record.stages, start=1)).get(number) for run in runs]
-    values = [getattr(stage, f"{kind}_{name}") if stage else None for stage in stages]
-    reasons = [stage.why for stage in stages if stage and stage.why] if kind == _RECOVERY else []
-    if reasons:
-        which = "" if len(reasons) == len(runs) else f"in {len(reasons)} of {len(runs)} runs "
-        return Estimate(None, why=f"{which}{reasons[0]}")
+    found = _latency(runs, of, name)
+    if kind != _RECOVERY:
+        return found
+    reasons = [stage.why for run in runs if (stage := stage_of(run.record, of_class)) and stage.why]
     # Before the first stage, and before a ramp, there is no change to recover from.
-    return _of_runs(runs, values) if any(value is not None for value in values) else Estimate(None)
+    return _unrecovered(reasons, runs) or (Estimate(None) if found.mean is None else found)
+
+
+def _unrecovered(reasons: Sequence[str], runs: Sequence[Run]) -> Estimate | None:
+    """Return why runs have no time to recover; None if there is no reason. Those that did not would make it longer."""
+    which = "" if len(reasons) == len(runs) else f"in {len(reasons)} of {len(runs)} runs "
+    return Estimate(None, why=f"{which}{reasons[0]}") if reasons else None
 
 
 def _reason(record: RunRecord) -> str:
@@ -400,16 +394,19 @@ def _reason(record: RunRecord) -> str:
 
 def _metric(runs: Sequence[Run], name: str) -> Estimate:
     figures = [run.record.summary.get(name) for run in runs]
+    reasons = [figure.why for figure in figures if figure and figure.why]
+    if name in CHANGING and (unknown := _unrecovered(reasons, runs)):
+        return unknown
     estimate = _of_runs(runs, [None if figure is None else figure.value for figure in figures])
     if estimate.mean is None:
-        return Estimate(None, why=next((figure.why for figure in figures if figure and figure.why), estimate.why))
+        return Estimate(None, why=next(iter(reasons), estimate.why))
     # A cost is a price divided by a rate, and as steady.
     return _within(estimate, runs[0].timeline.get(RATE_OF.get(name, name), ()))
 
 
 def _latency(runs: Sequence[Run], kind: str, name: str) -> Estimate:
     series = runs[0].timeline.get(f"{kind}_{name}", ())
-    return _within(_of_runs(runs, [latency_of(run.record, kind, name) for run in runs]), series)
+    return _within(_of_runs(runs, [figure_of(run.record, f"{kind}_{name}") for run in runs]), series)
 
 
 def _of_runs(runs: Sequence[Run], values: Sequence[float | None]) -> Estimate:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from math import ceil
 from statistics import fmean
 
-from openslob.analyze.compare import better_of, is_figure
+from openslob.analyze.compare import RECOVERY, better_of, is_figure
 from openslob.analyze.outcome import count_noun
 from openslob.analyze.sequential import LEAST_PAIRS, Boundary, Decision
 from openslob.config.resolve import DEFAULT, Resolution
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
+from openslob.core.session_classes import split_kind
 from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.host.environment import environment
@@ -83,6 +84,9 @@ def plan(request: AbRequest, context: Context) -> AbPlan:
     """
     if not is_figure(request.figure) or better_of(request.figure) is Better.NEITHER:
         raise UsageError(f"{request.figure!r} is not a figure that can be better or worse", "docs/figures.md has them")
+    if split_kind(request.figure)[1] == RECOVERY:
+        why = f"{request.figure} is unknown of runs that do not recover: pairs would be of the others alone"
+        raise UsageError(why, "decide by a response time, such as op_response_p99_us")
     a, b = (parse_side(text, context.target) for text in request.sides)
     with context.stopping():
         found = _take_loaded(request.parameters, (a, b), context)
