@@ -148,12 +148,15 @@ class Slow:
     slice_end_ns: int
 
 
-def slowest_of(histogram: Histogram, most: int) -> Iterator[float]:
-    """Yield the longest latencies of one slice, longest first: the first one exactly, the others within 1 %."""
+def slowest_of(histogram: Histogram, most: int, batch: int = 1) -> Iterator[float]:
+    """Yield the longest latencies of one slice, longest first: the first one exactly, the others within 1 %.
+
+    Of operations in batches of so many, as many in a bucket as there were batches at least: a batch has one latency.
+    """
     yield from ([histogram.max_us] if histogram.counts else [])
     left, first = most - 1, 1
     for bucket in sorted(histogram.counts, reverse=True):
-        count = min(histogram.counts[bucket] - first, left)
+        count = min(-(-histogram.counts[bucket] // batch) - first, left)
         yield from [min(middle_us(bucket), histogram.max_us)] * count
         left, first = left - count, 0
         if not left:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.load_kinds import load_kind, timed_of
 from openslob.core.units import NANOS
 from openslob.record.model import MOST_EPISODES, EpisodeRow, RunRecord
 from openslob.report.document import Paragraph, Part, Section, TextTable
@@ -56,10 +56,11 @@ def slowest_of(records: Sequence[RunRecord], most: int | None = MOST) -> list[Sl
 
 
 def of_single_blocks(records: Sequence[RunRecord]) -> bool:
-    """Return whether every operation of the runs reads one block and does nothing else."""
+    """Return whether each latency of the runs is that of an operation which reads one block and does nothing else."""
     return all(
         record.spec.get("work_unit") == 1
         and not (record.spec.get("update_pct") or record.spec.get("scan_pct") or record.classes)
+        and not timed_of(record).is_batch
         for record in records
     )
 
@@ -70,7 +71,7 @@ def cells_of(found: Sequence[SlowOperation], several: bool) -> tuple[tuple[str, 
     rows = tuple(
         (
             micros(slow.us),
-            slow.kind,
+            timed_of(slow.record).one(slow.kind),
             str(slow.session),
             f"{slow.since:%Y-%m-%d %H:%M:%S}.{slow.since.microsecond // 100_000}",
             f"{slow.from_s:.1f} to {slow.to_s:.1f}",

@@ -19,6 +19,7 @@ from openslob.live.web.application import figures_now
 from openslob.live.web.board import names_of
 from openslob.live.web.pictures import LivePicture, pictures_of, specification
 from openslob.metrics import Timed
+from openslob.record.model import RunRecord
 from openslob.record.store import RECORD_FILE
 from openslob.report.charts.time_panels import BAND_COLOURS
 from openslob.report.record_view import FigureNames
@@ -102,3 +103,17 @@ def test_a_sweep_of_several_sizes_has_none(tmp_path: Path) -> None:
     several = sweep.record.with_point(second.model_copy(update={"values": {**second.values, "pipeline": 16}}))
     (sweep.folder / SWEEP_FILE).write_text(several.model_dump_json())
     assert follow(sweep.folder).view().head.batch is None
+
+
+def test_the_db_time_of_a_client_loop_is_none_of_its_batches(tmp_path: Path) -> None:
+    """All operations of a batch wait at the same time, and not only in the server."""
+    made = run_folder(tmp_path / "made", seconds=5, finished=False)
+    path = made.folder / RECORD_FILE
+    own = follow(made.folder).view()
+    assert own.now["db_time_per_s"].value
+    assert "db_time_per_s" in own.names
+    path.write_text(batched(RunRecord.model_validate_json(path.read_text())).model_dump_json())
+    view = follow(made.folder).view()
+    assert view.now["ops_per_s"].value == own.now["ops_per_s"].value
+    assert (view.now["db_time_per_s"].value, view.now["db_time_per_s"].why) == (None, "known at the end")
+    assert "db_time_per_s" not in view.names

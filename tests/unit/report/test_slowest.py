@@ -70,6 +70,14 @@ def test_the_text_names_them_with_their_time() -> None:
     assert block_lines(slowest_section([physical()])) == [], "older records did not keep them"
 
 
+def test_a_batch_of_single_reads_is_no_single_read() -> None:
+    batches = read_run(loop="client", pipeline=16)
+    lines = block_lines(slowest_section([batches]))
+    assert lines[0] == "SLOWEST OPERATIONS"
+    assert "batch of 16 with select" in lines[2]
+    assert slowest_reads([batches]) is None
+
+
 def test_those_of_several_runs_are_in_one_table() -> None:
     runs = [read_run(number, sessions=2**number) for number in range(3)]
     assert [(slow.us, slow.record.id) for slow in slowest_of(runs, 3)] == [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from openslob.analyze.other_sessions import BESIDE, MAX_AT_WORK, MAX_SHARE_PCT, at_work, has_worked
 from openslob.analyze.outcome import Shown, count, count_noun, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.analyze.steady_state import (
@@ -28,7 +30,7 @@ from openslob.core.measurement import SIZE, DriverUse, Measurement, Observed, Ot
 from openslob.core.method import BLOCK_TOLERANCE, OpKind
 from openslob.core.units import is_above, is_below
 from openslob.core.workload import Loop
-from openslob.metrics import METRICS
+from openslob.metrics import METRICS, Timed
 from openslob.metrics.cpu import of_processes
 from openslob.metrics.quantity import Quantity, block_visits, engine, host, host_cpu_pct
 from openslob.record.model import Holds, Verdict
@@ -343,17 +345,25 @@ def percentiles_supported(measurement: Measurement) -> Verdict:
     ran = {kind: histogram for kind, histogram in measurement.latency.items() if histogram.count}
     if not ran:
         return unknown("percentiles_supported", "Can't be determined: no operation was timed.")
+    batch, times = measurement.workload.pipeline, _count_times(ran, measurement.workload.pipeline)
     limits = [
-        f"{kind.value} {_find_trusted(histogram) or 'none'} ({count_noun(histogram.count, 'op')})"
-        for kind, histogram in ran.items()
+        f"{kind.value} {_find_trusted(number) or 'none'} "
+        f"({count_noun(number, 'op') if batch == 1 else f'in {count(number)} of the batches'})"
+        for kind, number in times.items()
     ]
     return holds_or_fails(
         "percentiles_supported",
-        all(_supports(histogram, REQUIRED_PERCENTILE) for histogram in ran.values()),
-        f"Percentiles with at least {MIN_BEYOND} operations beyond them go up to: {', '.join(limits)}.",
-        **_counts(ran),
-        **{f"{kind.value}_up_to": _find_trusted(histogram) for kind, histogram in ran.items()},
+        all(number >= least_for(REQUIRED_PERCENTILE) for number in times.values()),
+        f"Percentiles with at least {MIN_BEYOND} {Timed(batch).many()} beyond them go up to: {', '.join(limits)}.",
+        **{f"{kind.value}_ops": float(histogram.count) for kind, histogram in ran.items()},
+        **{f"{kind.value}_up_to": _find_trusted(number) for kind, number in times.items()},
     )
+
+
+def _count_times(ran: Mapping[OpKind, Histogram], batch: int) -> dict[OpKind, int]:
+    """Return how many times of each kind were measured: all operations of a batch have that of the batch."""
+    batches = sum(histogram.count for histogram in ran.values()) // batch
+    return {kind: min(histogram.count, batches) for kind, histogram in ran.items()}
 
 
 def least_for(share: float) -> int:
@@ -361,17 +371,9 @@ def least_for(share: float) -> int:
     return round(MIN_BEYOND / (1 - share))
 
 
-def _supports(histogram: Histogram, share: float) -> bool:
-    return histogram.count >= least_for(share)
-
-
-def _find_trusted(histogram: Histogram) -> str | None:
-    supported = [share for share in PERCENTILES.values() if _supports(histogram, share)]
+def _find_trusted(number: int) -> str | None:
+    supported = [share for share in PERCENTILES.values() if number >= least_for(share)]
     return f"p{100 * max(supported):g}" if supported else None
-
-
-def _counts(ran: dict[OpKind, Histogram]) -> dict[str, float]:
-    return {f"{kind.value}_ops": float(histogram.count) for kind, histogram in ran.items()}
 
 
 def _growth_pct(measurement: Measurement) -> Quantity:

@@ -29,7 +29,7 @@ from openslob.kinds.run.progress import Amounts, ProgressSink, RunProgress, rate
 from openslob.kinds.run.samplers import SystemReading
 from openslob.kinds.run.session_pool import Message
 from openslob.kinds.run.worker import SliceDone
-from openslob.metrics.timed import SINGLE, Timed
+from openslob.metrics.timed import Timed
 from openslob.record.raw_csv import RawCsv
 
 # The closing reading may follow a periodic one at once; rates over less than this would be noise.
@@ -246,9 +246,10 @@ class _Latencies:
 
 
 class _Slowest:
-    """The slowest operations by kind, the slowest first."""
+    """The slowest operations by kind, the slowest first; of batches, one of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, batch: int) -> None:
+        self._batch = batch
         self.found: dict[OpKind, list[Slow]] = {}
 
     def add(self, session: int, result: SliceResult) -> None:
@@ -256,7 +257,8 @@ class _Slowest:
             before = self.found.get(kind, [])
             # Few slices have one: the others must cost nothing.
             if histogram.counts and (len(before) < MOST_SLOW or histogram.max_us > before[-1].us):
-                own = [Slow(us, session, result.start_ns, result.end_ns) for us in slowest_of(histogram, MOST_SLOW)]
+                slowest = slowest_of(histogram, MOST_SLOW, self._batch)
+                own = [Slow(us, session, result.start_ns, result.end_ns) for us in slowest]
                 self.found[kind] = sorted([*before, *own], key=lambda each: -each.us)[:MOST_SLOW]
 
 
@@ -270,12 +272,12 @@ class WindowAccumulator:
         self.begin_ns = begin_ns
         self._service = _Latencies()
         self._response = _Latencies()
-        self._slowest = _Slowest()
         self._wake_ups = Histogram()
         self.connects = Histogram()
         # Several drivers have a part of the sessions each.
         self._pacer = pacer_of(plans[0].workload, begin_ns) if plans else None
-        self.timed = Timed(plans[0].workload.pipeline) if plans else SINGLE
+        batch = plans[0].workload.pipeline if plans else 1
+        self.timed, self._slowest = Timed(batch), _Slowest(batch)
         self._by_number = {plan.number: _SessionAccumulator(plan, self._pacer) for plan in plans}
         self._sessions = list(self._by_number.values())
 

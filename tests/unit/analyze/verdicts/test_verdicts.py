@@ -36,6 +36,9 @@ def verdict(name, **overrides):
 # As asked: 1,000 a second and 3,000 in turn.
 CHANGING = made.timeline((1000.0, 1000.0, 1000.0, 1000.0, 1000.0, 3000.0, 3000.0, 3000.0, 3000.0, 3000.0) * 6)
 SCHEDULED = made.workload(rate_schedule="0s:1000,5s:3000,10s:1000")
+# 625 batches, of which 40 had an update.
+BATCHES = made.workload(loop="client", pipeline=16)
+MIXED = {OpKind.SELECT: made.histogram(9_960, 5.0), OpKind.UPDATE: made.histogram(40, 5.0)}
 
 
 def noisy(sigma_pct):
@@ -341,6 +344,9 @@ CASES = [
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(100, 5.0)}}, "scan p90"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(99, 5.0)}}, "scan p50"),
     ("percentiles_supported", FAILS, {"latency": {OpKind.SCAN: made.histogram(19, 5.0)}}, "scan none"),
+    ("percentiles_supported", FAILS, {"workload": BATCHES, "latency": MIXED}, "select p90 (in 625 of the batches), "),
+    ("percentiles_supported", FAILS, {"workload": BATCHES, "latency": MIXED}, "update p50 (in 40 of the batches)."),
+    ("percentiles_supported", HOLDS, {"workload": BATCHES}, "10 batches of 16 operations beyond them go up to: "),
     ("time_is_accounted", HOLDS, {"host": SHORT_QUEUE}, "CPU is 19 %, waits for a CPU are 2 % and other waits 70 %."),
     ("time_is_accounted", FAILS, {"host": SHORT_QUEUE, "waits": {"CPU": 1000}}, "79 % is none of these"),
     ("time_is_accounted", HOLDS, {"waits": {"CPU": 1000}, "host": made.host(server_runqueue_s=320.0)}, "are 74 %"),

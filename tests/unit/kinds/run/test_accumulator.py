@@ -34,6 +34,16 @@ def a_slice(start_ms, end_ms, selects=0, updates=0, us=100):
     )
 
 
+def test_a_slow_batch_is_one_of_the_slowest_and_not_as_many_as_it_has_operations():
+    load = Workload(schemas=2, sessions=2, scale="100", work_unit=4, loop="client", pipeline=16)
+    accumulator = WindowAccumulator(session_plans(load, 8192, "tag"), BEGIN)
+    took = (*[9_000_000] * 16, *[500_000] * 32, *[100] * 64)
+    accumulator.add(0, slow_slice(0, *took))
+    found = [slow.us for slow in accumulator.slowest[OpKind.SELECT]]
+    assert found[:4] == pytest.approx([9_000_000, 500_000, 500_000, 100], rel=0.011)
+    assert len(found) == 7
+
+
 def test_conflicts_add_up():
     slices = [replace(a_slice(0, 1000), counts=SliceCounts(conflicts=refused)) for refused in (3, 4)]
     assert tally_of(*((0, each) for each in slices)).counts.conflicts == 7

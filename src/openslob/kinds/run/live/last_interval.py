@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from openslob.analyze.load_kinds import load_kind
+from openslob.analyze.load_kinds import is_client_loop, load_kind
 from openslob.analyze.session_sums import BUSY_US
 from openslob.core.counts import COUNTERS
 from openslob.core.measurement import DEVICE_COUNTERS, EngineDelta
@@ -44,6 +44,9 @@ def figures_of(tracks: Mapping[str, Track], at_s: float, record: RunRecord, so_f
     """
     kind = load_kind(record)
     rates = _rates(tracks, _whole if so_far else _last)
+    if is_client_loop(record):
+        # Its DB time is by samples, too.
+        rates = {source: each for source, each in rates.items() if source is not DbTime}
     known = {
         "elapsed_s": at_s,
         "sessions": float(kind.sessions(record)),

@@ -11,7 +11,7 @@ import numpy as np
 
 from openslob.analyze.heat import CELL_BUCKETS
 from openslob.analyze.latencies import MAX, MIDDLES_US, Latencies, percentiles
-from openslob.analyze.load_kinds import load_kind, timed_of
+from openslob.analyze.load_kinds import is_client_loop, load_kind, timed_of
 from openslob.analyze.measure import Until
 from openslob.analyze.run_tables import SAMPLES, Duration
 from openslob.analyze.steps import Steps, spread, steps_of
@@ -35,7 +35,7 @@ from openslob.record.store import UNFINISHED
 from openslob.report.charts.over_time import CPU_KINDS, MOST_EVENTS, OTHERS
 
 _LATENCY = ("latency", "response")
-_OF_CPU = "host.busy_pct"
+_OF_CPU, _DB_TIME = "host.busy_pct", "db_time_per_s"
 # Verdicts so far are recomputed when so much was added.
 VERDICTS_EVERY_S, VERDICTS_SHARE = 5.0, 0.005
 Value = TypeVar("Value")
@@ -226,6 +226,8 @@ class RunView:
     def names(self) -> Sequence[str]:
         """The series that there are."""
         drawn = [name for name in DRAWN if self._is_counted(self._find_drawable(name))]
+        if is_client_loop(self._record):
+            drawn = [name for name in drawn if name != _DB_TIME]
         timed = [
             f"{what}.{kind}.{each}"
             for what in _LATENCY
