@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from openslob.core.errors import DeniedError, SlobError
-from openslob.core.measurement import EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, sum_waits
+from openslob.core.measurement import CHURN_COUNTERS, EVERY_FIGURE, ONLY_SOME_HAVE, EngineDelta, ObjectIo, sum_waits
 from openslob.engines.base import (
     Activity,
     CounterReading,
@@ -359,10 +359,10 @@ class ClusterWaits:
 def add_deltas(deltas: Sequence[EngineDelta], targets: Sequence[str]) -> EngineDelta:
     """Return the sum of what the instances counted.
 
-    A figure that an instance does not know is unknown; its reason names the first such instance.
+    A figure that an instance does not know is unknown; its reason names the first such instance. What rows leave behind
+    that come and go is counted where writes go: the tables of the others are copies.
     """
-    names = list(deltas[0].amounts())
-    amounts = {name: _total(getattr(delta, name) for delta in deltas) for name in names}
+    amounts = {name: _amount(name, deltas) for name in deltas[0].amounts()}
     missing = {name for name, amount in amounts.items() if amount is None}
     reasons = {name: _reason(name, deltas, targets) for name in missing}
     kinds = dict.fromkeys(kind for delta in deltas for kind in delta.by_object)
@@ -385,6 +385,11 @@ def _others(deltas: Sequence[EngineDelta]) -> dict[str, float]:
     return {name: sum(delta.others[name] for delta in deltas) for name in known}
 
 
+def _amount(name: str, deltas: Sequence[EngineDelta]) -> float | None:
+    known: list[float] = [value for delta in deltas if (value := getattr(delta, name)) is not None]
+    return sum(known) if len(known) == len(deltas) or (known and name in CHURN_COUNTERS) else None
+
+
 def _total(values: Iterable[float | None]) -> float | None:
     known = list(values)
     return None if None in known else sum(value for value in known if value is not None)
@@ -394,7 +399,8 @@ def _reason(name: str, deltas: Sequence[EngineDelta], targets: Sequence[str]) ->
     for delta, target in zip(deltas, targets, strict=True):
         if getattr(delta, name) is None:
             why = delta.unknown.get(name) or ("" if name in ONLY_SOME_HAVE else delta.unknown.get(EVERY_FIGURE))
-            return f"{target}: {why}" if why else ""
+            if why:
+                return f"{target}: {why}"
     return ""
 
 

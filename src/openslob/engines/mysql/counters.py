@@ -15,6 +15,7 @@ from typing import Any
 import pymysql
 
 from openslob.core.measurement import (
+    CHURN_COUNTERS,
     EVERY_FIGURE,
     ONLY_SOME_HAVE,
     EngineDelta,
@@ -40,6 +41,7 @@ _SERVER_WIDE = frozenset(
     {
         *("logical_reads", "read_requests", "read_bytes", "read_time_us", "write_requests", "write_bytes"),
         *("log_bytes", "log_syncs", "log_write_requests", "block_changes", "commits", "checkpoints", "log"),
+        "purge_lag",
     }
 )
 # Those that grow only where something is changed.
@@ -160,7 +162,7 @@ def _are_reads_known(others: Values) -> bool:
 
 def _find_still_shared(delta: EngineDelta, others: Values) -> frozenset[str]:
     """Return what others' work can't be taken out of; all timed waits are reads."""
-    known = {*others, "log"} if others.keys() >= set(_OF_CHANGES) else others.keys()
+    known = {*others, "log", "purge_lag"} if others.keys() >= set(_OF_CHANGES) else others.keys()
     events = set() if _are_reads_known(others) else {wait.event for wait in delta.timed_waits}
     return (_SERVER_WIDE - known) | events
 
@@ -203,8 +205,9 @@ _COMMITS = "status.COM_COMMIT"
 _CHECKPOINTS = "metric.log_checkpoints"
 # MariaDB counts checkpoints in one byte: after 255 comes 0.
 _BYTE = 256
-_CHURNED = "churn.rows"
-_MAY_DECREASE = (*OF_OTHERS, "churn.table_bytes", "churn.purge_lag")
+# What is read of a load whose rows come and go.
+_CHURN = "churn."
+_MAY_DECREASE = (*OF_OTHERS, f"{_CHURN}table_bytes", f"{_CHURN}purge_lag")
 PICO = 1e-6
 # The view of each product's status that can be part of a larger query, and the parts of counters.sql that read it.
 _STATUS_VIEWS = {"mariadb": "information_schema.global_status", "mysql": "performance_schema.global_status"}
@@ -408,8 +411,7 @@ def whole_delta(change: Values) -> EngineDelta:
 def _pages_delta(change: Values) -> EngineDelta:
     """Return what InnoDB counted. ``rows_updated_in_place``: a row leaves its page only when the page is split."""
     status = {name.removeprefix("status."): value for name, value in change.items() if name.startswith("status.")}
-    churns = _CHURNED in change
-    updated = None if churns else total(change, "changes.")
+    updated = None if total(change, _CHURN) is not None else total(change, "changes.")
     splits = _first(change, "status.INNODB_BUFFER_POOL_PAGES_SPLIT", "metric.index_page_splits")
     reads, (writes, write_bytes) = status.get("INNODB_DATA_READS"), _writes(change, status)
     read_us = scale(change.get(f"{DATA_FILE}.read_ps"), PICO)
@@ -433,9 +435,9 @@ def _pages_delta(change: Values) -> EngineDelta:
         checkpoints=change.get("metric.log_checkpoints"),
         # No session has a cache of its own.
         private_visits=0.0,
-        rows_inserted_or_deleted=change.get(_CHURNED),
-        table_bytes=change.get("churn.table_bytes"),
-        purge_lag=change.get("churn.purge_lag"),
+        rows_inserted_or_deleted=change.get(f"{_CHURN}rows"),
+        table_bytes=change.get(f"{_CHURN}table_bytes"),
+        purge_lag=change.get(f"{_CHURN}purge_lag"),
         by_object=_by_object(change, status),
         timed_waits=[TimedWait("IO:innodb_data_file", WaitClass.DATA_IO, reads, read_us)] if read_us and reads else (),
     )
@@ -486,6 +488,7 @@ _REASONS = {
 
 _PURGED = "the server purges old row versions all the time: the purge lag is what is left of that"
 _CHURN_REASONS = {
+    "rows_inserted_or_deleted": _NO_STATISTICS,
     "rows_updated": "the server counts all changes of rows together",
     "rows_updated_in_place": "the server counts all changes of rows together",
     "table_bytes": "the sizes of files are known to users with the privilege PROCESS",
@@ -499,7 +502,7 @@ _CHURN_REASONS = {
 def _with_reasons(delta: EngineDelta, reasons: Mapping[str, str]) -> EngineDelta:
     missing = [name for name, value in delta.amounts().items() if value is None and name not in ONLY_SOME_HAVE]
     why = {name: reasons.get(name, "the server does not count it for this user") for name in missing}
-    if delta.rows_inserted_or_deleted is not None:
+    if any(getattr(delta, name) is not None for name in CHURN_COUNTERS):
         why |= {name: reason for name, reason in _CHURN_REASONS.items() if getattr(delta, name) is None}
     return replace(delta, unknown={**why, **delta.unknown})
 

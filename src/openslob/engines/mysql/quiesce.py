@@ -11,6 +11,7 @@ import pymysql
 from openslob.core.errors import SlobError
 from openslob.core.workload import CommitMode, Workload
 from openslob.engines.mysql.connection import PACKAGE, Connection, query, statement
+from openslob.engines.mysql.errors import DENIED, code_of, explain_error
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.patience import NoAnswerError, Patience, StoppedError
@@ -79,8 +80,9 @@ def flush_pages(connection: Connection, override: GlobalSettingsOverride, patien
         override.change(_DIRTY_SETTING, 0)
     except (NoAnswerError, StoppedError):
         raise
-    except pymysql.Error:
-        return f"dirty pages were not written out: this user may not set {_DIRTY_SETTING}"
+    except pymysql.Error as error:
+        denied = f"this user may not set {_DIRTY_SETTING}" if code_of(error) in DENIED else ""
+        return f"dirty pages were not written out: {denied or explain_error(error)}"
     except SlobError as error:
         return f"dirty pages were not written out: {error.what}"
     try:

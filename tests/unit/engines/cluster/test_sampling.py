@@ -30,6 +30,16 @@ def test_sums_and_reasons():
     assert set(nothing.unknown) == set(nothing.amounts()) - ONLY_SOME_HAVE
 
 
+def test_what_rows_leave_behind_that_come_and_go_is_counted_where_writes_go():
+    """The work loop is created there, and the tables of the others are copies."""
+    copy = EngineDelta(log_bytes=1.0)
+    primary = EngineDelta(log_bytes=2.0, dead_rows=7.0, unknown={"purge_lag": "vacuum"})
+    for deltas in ([copy, primary], [primary, copy]):
+        total = add_deltas(deltas, ["a", "b"])
+        assert (total.log_bytes, total.dead_rows, total.table_bytes) == (3, 7, None)
+        assert total.unknown["purge_lag"].endswith(": vacuum")
+
+
 class Instance:
     """Counts how often it was read; what is late comes with the next reading, if it settles."""
 

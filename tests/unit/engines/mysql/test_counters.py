@@ -26,6 +26,13 @@ def test_rows_that_come_and_go_are_counted_apart_from_updates_which_are_then_not
     assert whole_delta({"changes.cf1_1": 400.0}).rows_updated == 400
 
 
+def test_a_server_that_counts_no_rows_by_table_has_no_count_of_those_that_come_and_go():
+    delta = whole_delta({"churn.purge_lag": -7.0, "churn.table_bytes": 9.0})
+    assert (delta.rows_inserted_or_deleted, delta.rows_updated) == (None, None)
+    assert "userstat" in delta.unknown["rows_inserted_or_deleted"]
+    assert {"index_bytes", "dead_rows", "vacuums"} <= delta.unknown.keys()
+
+
 def test_a_purge_lag_that_becomes_less_is_no_reset_of_statistics():
     before = {"churn.rows": 200.0, "churn.purge_lag": 90.0, "others.rows_read": 5.0, "status.COM_COMMIT": 10.0}
     assert not were_reset(before, {**before, "churn.purge_lag": 3.0, "others.rows_read": 1.0})

@@ -3,7 +3,9 @@
 from itertools import chain, count, repeat
 from types import SimpleNamespace
 
+import pymysql
 import pytest
+from pymysql.constants import ER
 
 from factories.texts import numbers
 from openslob.engines.mysql import quiesce
@@ -29,6 +31,21 @@ def waited(counts):
 def test_a_server_without_dirty_pages_keeps_nobody_waiting(clock):
     assert waited([3]) == quiesce.WRITTEN_OUT
     assert clock.s == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (ER.SPECIFIC_ACCESS_DENIED_ERROR, "this user may not set innodb_max_dirty_pages_pct"),
+        (ER.DISK_FULL, "the server's words"),
+    ],
+)
+def test_only_a_right_that_is_missing_is_named_as_what_keeps_pages_in_memory(code, why):
+    class Refused:
+        def change(self, *_):
+            raise pymysql.OperationalError(code, "the server's words")
+
+    assert quiesce.flush_pages(None, Refused(), None) == f"dirty pages were not written out: {why}"
 
 
 def test_the_wait_goes_on_while_they_get_fewer(clock):

@@ -87,6 +87,11 @@ def test_pages_written_of_others_tables_are_a_change_even_without_a_row():
     assert delta_of(ALONE, {"others.writes": 2.0}).server_wide >= CHANGES
 
 
+def test_old_row_versions_are_the_test_s_unless_others_change_rows():
+    assert "purge_lag" not in delta_of(ALONE).server_wide
+    assert "purge_lag" in delta_of(ALONE, {"every.rows_changed": 130.0}).server_wide
+
+
 def test_reads_that_may_be_anybody_s_are_ours_unless_others_change_rows():
     undo = {"status.INNODB_DATA_READS": 4500.0}
     writer = {"every.rows_changed": 130.0}

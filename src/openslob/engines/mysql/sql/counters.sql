@@ -118,11 +118,12 @@ SELECT 'churn', 'rows', COALESCE(SUM(rows_changed), 0) / %(rows_per_page)s FROM 
 WHERE table_schema = %(database)s AND table_name REGEXP '^cf1_[1-9][0-9]*$'
 
 -- name: churn_table_io
-SELECT 'churn', 'rows', COALESCE(SUM(count_insert + count_delete), 0) / %(rows_per_page)s
+SELECT 'churn', 'rows', SUM(count_insert + count_delete) / %(rows_per_page)s
 FROM performance_schema.table_io_waits_summary_by_table
 WHERE object_schema = %(database)s AND object_name REGEXP '^cf1_[1-9][0-9]*$'
   AND EXISTS (SELECT 1 FROM performance_schema.setup_instruments
               WHERE name = 'wait/io/table/sql/handler' AND enabled = 'YES')
+HAVING COUNT(*) > 0
 
 -- name: churn_sizes_mariadb
 SELECT 'churn', 'table_bytes', SUM(file_size) FROM information_schema.innodb_sys_tablespaces
