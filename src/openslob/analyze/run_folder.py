@@ -12,6 +12,7 @@ from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import FILES, RunTables, engine_rows, steps_of, unit_for
 from openslob.analyze.timeline import EngineRow, Span, Timeline, in_steps, of_engine
 from openslob.analyze.trace import Trace, trace_of
+from openslob.core.disk import file_identity
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
 from openslob.record.arrays import read_whole
@@ -49,7 +50,7 @@ def read_tables(
         begin_ns,
         offset_ns,
         seconds,
-        *map(_identity, (folder / name for name in (*FILES, "events.csv"))),
+        *map(file_identity, (folder / name for name in (*FILES, "events.csv"))),
     )
     with _kept.lock:
         if _kept.identity != identity:
@@ -63,14 +64,6 @@ def read_tables(
             _kept.identity = ()
             raise
         return _kept.tables
-
-
-def _identity(path: Path) -> tuple[int, ...]:
-    try:
-        status = path.stat()
-    except OSError:
-        return ()
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _empty(folder: Path, begin_ns: int, offset_ns: int, seconds: float) -> RunTables:

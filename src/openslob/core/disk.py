@@ -158,6 +158,15 @@ def _write_into(path: Path, raw: bytes, before: os.stat_result) -> None:
         file.write(raw)
 
 
+def file_identity(path: Path) -> tuple[int, ...]:
+    """Return what is another one when a file has changed or was replaced; empty if it can't be looked at."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def remove_tree(path: Path) -> None:
     """Remove a directory with all its files; of a link only the link."""
     if path.is_symlink():

@@ -6,10 +6,10 @@ next one removes.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from secrets import token_hex
 
+from openslob.core.disk import remove_tree
 from openslob.core.errors import SlobError, UsageError
 from openslob.record import finding, store
 from openslob.record.digests import files_of
@@ -46,7 +46,8 @@ def remove(found: Found) -> None:
     trash = folder.with_name(f"{_TRASH}{token_hex(4)}-{folder.name}")
     try:
         folder.rename(trash)
-        _remove(trash)
+        # Of a record that is linked to from here, only the link is removed.
+        remove_tree(trash)
     except OSError as error:
         raise SlobError(f"{folder} can't be removed: {error.strerror}", f"remove {trash} by hand") from error
 
@@ -54,12 +55,4 @@ def remove(found: Found) -> None:
 def _clear(results: Path) -> None:
     """Remove what interrupted removals left."""
     for left in results.glob(f"{_TRASH}*"):
-        _remove(left)
-
-
-def _remove(trash: Path) -> None:
-    # Of a record that is linked to from here, only the link is removed.
-    if trash.is_symlink():
-        trash.unlink()
-    else:
-        shutil.rmtree(trash)
+        remove_tree(left)

@@ -158,6 +158,11 @@ def number(value: float | None) -> str:
     return f"{value:.1e}"
 
 
+def as_float(figure: object) -> float | None:
+    """Return a figure of a verdict that is a number; None for others."""
+    return float(figure) if isinstance(figure, (int, float)) else None
+
+
 def percent(value: float | None) -> str:
     """Format a percentage; 99.997 is not rounded to 100."""
     if value is None:

@@ -18,7 +18,7 @@ from openslob.core.units import MIB
 from openslob.core.workload import RATE_SCHEDULE
 from openslob.metrics.cost import price_of
 from openslob.record.model import Holds, RecordKind, RunRecord, Status
-from openslob.report.format import micros, number, percent, seconds, shorten, size
+from openslob.report.format import as_float, micros, number, percent, seconds, shorten, size
 from openslob.report.record_view import NO_STALLS, RATE_REACHED, REACHED_DEVICE, caveats, costs_in_words
 
 # From this share of block visits on, physical reads lead the headline; below it, logical reads do.
@@ -118,13 +118,13 @@ def say_burst(record: RunRecord) -> str:
         return ""
     figures = next(each.figures for each in record.verdicts if each.name == LEVEL_SUSTAINED)
     unit = load_kind(record).unit_of_work[0].removeprefix("per ")
-    burst, capped = (number(_float(figures.get(f"{level}_ops_per_s"))) for level in ("burst", "sustained"))
+    burst, capped = (number(as_float(figures.get(f"{level}_ops_per_s"))) for level in ("burst", "sustained"))
     per = {"operation": "ops/s", "transaction": "transactions/s"}[unit]
     if "sustained_ops_per_s" not in figures:
         return _no_level(figures)
     # Records that are older say of each such level that it was that of a cap.
     is_cap = "cap" in figures and figures.get("cap_known") != Known.EITHER
-    dry, under = _float(figures.get("dry_at_s")), " under a cap" if is_cap else ""
+    dry, under = as_float(figures.get("dry_at_s")), " under a cap" if is_cap else ""
     if dry is None:
         return f", not one level but {capped} {per}{under}, then {burst}"
     lifted = f" until that was {'lifted' if is_cap else 'over'}" if figures.get("lifted_at_s") is not None else ""
@@ -134,15 +134,11 @@ def say_burst(record: RunRecord) -> str:
 
 def _no_level(figures: Mapping[str, Any]) -> str:
     """Return how a load went that no even level explains."""
-    if (period := _float(figures.get("period_s"))) is not None:
+    if (period := as_float(figures.get("period_s"))) is not None:
         return f", not one level but one that swings every {seconds(period)}"
-    if (fall := _float(figures.get("fall_pct"))) is not None:
+    if (fall := as_float(figures.get("fall_pct"))) is not None:
         return f", not one level but one that fell by {percent(fall)}"
-    return f", not one level: it was kept for {percent(_float(figures.get('kept_pct')))} of the time"
-
-
-def _float(figure: object) -> float | None:
-    return float(figure) if isinstance(figure, (int, float)) else None
+    return f", not one level: it was kept for {percent(as_float(figures.get('kept_pct')))} of the time"
 
 
 def _main(record: RunRecord) -> str:

@@ -31,7 +31,7 @@ from openslob.core.workload import Workload
 from openslob.record.model import DISCARDED, ClassRow, Holds, RecordKind, RunRecord, Status, Verdict
 from openslob.report.document import LabelledTexts, Part, Screen, TextTable
 from openslob.report.figures import stage_parts
-from openslob.report.format import MISSING, micros, number, percent, seconds, size
+from openslob.report.format import MISSING, as_float, micros, number, percent, seconds, size
 from openslob.report.headline import (
     LEVEL_SUSTAINED,
     READS_LEAD,
@@ -195,8 +195,8 @@ def _limit_in_words(verdict: Verdict) -> tuple[str, str]:
 
 def _storage(verdict: Verdict) -> tuple[str, str]:
     figures = verdict.figures
-    log, data = (_float(figures.get(name)) or 0.0 for name in ("log_pct", "data_io_pct"))
-    busy = _float(figures.get("device_busy_pct"))
+    log, data = (as_float(figures.get(name)) or 0.0 for name in ("log_pct", "data_io_pct"))
+    busy = as_float(figures.get("device_busy_pct"))
     waited = [
         f"{percent(round(share))} of the time for {what}"
         for share, what in ((data, "data"), (log, "the log"))
@@ -212,7 +212,7 @@ def _storage(verdict: Verdict) -> tuple[str, str]:
 
 def _shares(figures: Mapping[str, Any]) -> str:
     """Return who used the CPU, and what sessions waited for."""
-    cpu, server = (_float(figures.get(name)) for name in ("cpu_pct", "server_cpu_pct"))
+    cpu, server = (as_float(figures.get(name)) for name in ("cpu_pct", "server_cpu_pct"))
     if cpu is None:
         return ""
     by = "" if server is None else f", {percent(round(server))} by the server"
@@ -220,17 +220,13 @@ def _shares(figures: Mapping[str, Any]) -> str:
     waited = [
         f"{percent(round(share))} for {what}"
         for name, what in waits.items()
-        if (share := _float(figures.get(name)) or 0) >= 1
+        if (share := as_float(figures.get(name)) or 0) >= 1
     ]
     return (
         f"CPU {percent(round(cpu))} busy{by}; of their time sessions waited {', '.join(waited)}."
         if waited
         else f"CPU {percent(round(cpu))} busy{by}."
     )
-
-
-def _float(figure: object) -> float | None:
-    return float(figure) if isinstance(figure, (int, float)) else None
 
 
 def _cost_sentence(record: RunRecord) -> str:
@@ -350,7 +346,7 @@ def sweep_command(record: RunRecord, sessions: str, given: Mapping[str, str]) ->
     """
     if record.kind is not RecordKind.RUN or record.instances or record.classes or is_paced(record):
         return ""
-    changed = {"sessions": sessions, **{name: _flag(value) for name, value in _changed(record).items()}, **given}
+    changed = {"sessions": sessions, **{name: flag_value(value) for name, value in _changed(record).items()}, **given}
     changed["sessions"] = sessions
     flags = [f"--{name.replace('_', '-')} {text}" for name, text in changed.items()]
     return " ".join(["slob sweep --target", server_of(str(record.engine.get("target"))), *flags])
@@ -366,5 +362,6 @@ def _changed(record: RunRecord) -> Mapping[str, Any]:
     }
 
 
-def _flag(value: object) -> str:
+def flag_value(value: object) -> str:
+    """Return a parameter's value as a flag takes it."""
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -196,7 +196,7 @@ def test_a_removal_that_is_interrupted_leaves_no_half_of_a_record(several, home,
         raise error
 
     with monkeypatch.context() as patched, pytest.raises((KeyboardInterrupt, SlobError)):
-        patched.setattr(removal.shutil, "rmtree", interrupted)
+        patched.setattr(shutil, "rmtree", interrupted)
         removal.remove(finding.one(run.name, home))
     assert {each.entry.path for each in finding.whole(finding.every(home))} == set(others)
     assert len(list(home.glob(".removed-*"))) == 1

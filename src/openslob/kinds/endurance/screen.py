@@ -22,7 +22,7 @@ from openslob.metrics import Timed
 from openslob.record import store
 from openslob.record.model import Holds, Verdict
 from openslob.report.document import Part, Screen, TextPicture, TextTable, Verdicts
-from openslob.report.format import micros, number, size
+from openslob.report.format import as_float, micros, number, size
 from openslob.report.record_view import name_record
 from openslob.report.text_plot import bar_line
 
@@ -70,7 +70,7 @@ def key_figures(record: EnduranceRecord) -> tuple[tuple[str, str], ...]:
     """Return the levels where it did not last, else the rates at first and at last, with the latency."""
     sustained = _verdict(record, SUSTAINED)
     figures = sustained.figures if sustained and sustained.verdict is Holds.FAILS else {}
-    burst, under = (_float(figures.get(f"{level}_ops_per_s")) for level in ("burst", "sustained"))
+    burst, under = (as_float(figures.get(f"{level}_ops_per_s")) for level in ("burst", "sustained"))
     then = "then, operations/s"
     if burst is None or under is None:
         burst, under, then = record.value("first_level_per_s"), record.value("last_level_per_s"), "operations/s at last"
@@ -120,9 +120,9 @@ def _levels(record: EnduranceRecord, verdict: Verdict) -> str:
     figures, (first, _, rest) = verdict.figures, verdict.why.partition(". ")
     if "sustained_ops_per_s" not in figures:
         return f"{_uncapitalized(first)}{f'. {rest}' if rest else ''}"
-    burst, under = (number(_float(figures.get(f"{level}_ops_per_s"))) for level in ("burst", "sustained"))
-    dry, lifted = _float(figures.get("dry_at_s")), _float(figures.get("lifted_at_s"))
-    times = _float(figures.get("held_times")) or 1
+    burst, under = (number(as_float(figures.get(f"{level}_ops_per_s"))) for level in ("burst", "sustained"))
+    dry, lifted = as_float(figures.get("dry_at_s")), as_float(figures.get("lifted_at_s"))
+    times = as_float(figures.get("held_times")) or 1
     again = f", {number(times)} times" if times > 1 else ""
     if dry is None:
         levels = f"{under} operations/s at first, then {burst}/s"
@@ -140,10 +140,6 @@ def _levels(record: EnduranceRecord, verdict: Verdict) -> str:
 
 def _uncapitalized(text: str) -> str:
     return f"{text[:1].lower()}{text[1:]}"
-
-
-def _float(figure: object) -> float | None:
-    return float(figure) if isinstance(figure, (int, float)) else None
 
 
 def _slow(episodes: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -16,11 +16,11 @@ from openslob.core.workload import CLASSES
 from openslob.kinds.sweep.record import PointState, SweepRecord
 from openslob.metrics import Timed
 from openslob.record.model import RunRecord, Status, Verdict
-from openslob.record.varied import Value, word_for
+from openslob.record.varied import word_for
 from openslob.report.document import Paragraph, Part, Screen, TextTable, VerdictsOfSeveral
 from openslob.report.format import MISSING, micros, number, percent, shorten, size
 from openslob.report.record_view import name_record
-from openslob.report.run_screen import sweep_command
+from openslob.report.run_screen import flag_value, sweep_command
 from openslob.report.set_summary import (
     cost_at,
     figure_with_interval,
@@ -258,7 +258,7 @@ def _next(record: SweepRecord, runs: Sequence[Run], points: PointSet | None, cal
         yield f"slob sweep --resume {called}", f"{_count(bad)} failed: runs these again"
     peak = _rising(points) if points and not record.search and not record.server_grid else None
     if peak is not None:
-        grid = {name: ",".join(_flag(value) for value in values) for name, values in record.grid.items()}
+        grid = {name: ",".join(flag_value(value) for value in values) for name, values in record.grid.items()}
         sessions = ",".join(str(peak * 2**step) for step in (1, 2, 3))
         if proposed := sweep_command(runs[0].record, sessions, grid):
             yield proposed, "where the peak is"
@@ -268,10 +268,6 @@ def _next(record: SweepRecord, runs: Sequence[Run], points: PointSet | None, cal
 
 def _count(number: int) -> str:
     return f"{number} point{'' if number == 1 else 's'}"
-
-
-def _flag(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _rising(points: PointSet) -> int | None:

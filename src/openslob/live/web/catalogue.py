@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from openslob.analyze.verdict_registry import Severity, severity_of
+from openslob.core.disk import file_identity
 from openslob.core.errors import SlobError
 from openslob.kinds.contract import kind_of, list_followable
 from openslob.kinds.listing import RUNNING, UNREADABLE, overview
@@ -97,7 +98,7 @@ class Catalogue:
             if found is None:
                 continue
             pid = store.running_pid(folder)
-            identity = (*_identity(folder / found.kind.files[0]), pid)
+            identity = (*file_identity(folder / found.kind.files[0]), pid)
             known = before.get(name)
             same = known is not None and known.identity == identity
             self._known[name] = known if known and same else _Known(identity, _row_of_folder(found, pid is not None))
@@ -106,14 +107,6 @@ class Catalogue:
         for listed in finding.every(self.results, names, parts=False):
             name = listed.entry.path.name
             self._known[name] = _Known(self._known[name].identity, row_of(listed), is_read=True)
-
-
-def _identity(file: Path) -> tuple[int, ...]:
-    try:
-        status = file.stat()
-    except OSError:
-        return ()
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _row_of_folder(found: Found, is_running: bool) -> Row:
