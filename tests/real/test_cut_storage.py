@@ -167,7 +167,7 @@ def test_folders_that_can_not_be_used_are_refused(places, tmp_path):
     (tmp_path / "file").touch()
     for folders, why in (
         ((backing, tmp_path / "full"), "is not empty"),
-        ((backing, backing / "below"), "lie in each other"),
+        ((backing, backing / "below"), "one is inside the other"),
         ((backing, tmp_path / "file"), "can't be made"),
     ):
         with pytest.raises(SlobError, match=why):

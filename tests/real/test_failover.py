@@ -108,10 +108,10 @@ def test_the_tables_of_the_test_are_gone_on_both_since_the_copy_follows(tested):
     ("words", "said"),
     [
         (["--target", "embedded"], "there is no server 'embedded'"),
-        (["--target", "f-one,f-two", "--on-outage", "true"], "slob kills, promotes and mends managed servers itself"),
+        (["--target", "f-one,f-two", "--on-outage", "true"], "slob kills, promotes and repairs managed servers itself"),
         (["--engine", "postgresql", "--target", "f-one,f-two"], "--engine is for a new pair"),
         (["--require", "no_such"], "there is no such verdict"),
-        (["--engine", "oracle"], "slob makes no standbys of oracle"),
+        (["--engine", "oracle"], "servers, not of oracle"),
         (["--nodes", "3", "--engine", "postgresql"], "slob makes no clusters of postgresql"),
         (["--nodes", "3", "--synchronous"], "give no --target, --synchronous"),
     ],

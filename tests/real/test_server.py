@@ -403,7 +403,7 @@ def test_commands_that_are_wrong(slob_home: Path):
     assert "'--cache': 'much' is not a size such as 512M or 2G; see slob server start --help\n" in wrong.stderr
     unknown = slob("start", "cli", "--engine", "sybase")
     assert (unknown.returncode, unknown.stdout) == (2, "")
-    assert unknown.stderr.startswith("slob: no server of 'sybase' can be managed; known are mariadb, postgresql")
+    assert unknown.stderr.startswith("slob: no server of 'sybase' can be managed; choose one of mariadb, postgresql")
 
 
 def test_resolving_a_name_starts_the_server(shared: ManagedServer, slob_home: Path):

@@ -56,7 +56,7 @@ def kill_all(_target, server):
 
 @pytest.mark.parametrize(
     ("engine", "kill", "says"),
-    [("postgresql", kill_a_backend, ": LOG:  "), ("mariadb", kill_all, ", does not say why: it was killed")],
+    [("postgresql", kill_a_backend, ": LOG:  "), ("mariadb", kill_all, ", does not say why, as after a kill")],
 )
 def test_a_server_whose_disk_is_full_and_one_that_is_killed(engine, kill, says, make_server, slob_home, tmp_path):
     place = slob_home / f"disk-{engine}"

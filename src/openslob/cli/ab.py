@@ -29,21 +29,21 @@ from openslob.kinds.ab.report import ab_answers, ab_document
 
 _SIDE = "Settings as NAME=VALUE,…, a server, a command that prepares the target, or as-is."
 SIDE_A = Annotated[str, typer.Argument(metavar="A", help=_SIDE)]
-SIDE_B = Annotated[str, typer.Argument(metavar="B", help="The same: B is judged against A.")]
+SIDE_B = Annotated[str, typer.Argument(metavar="B", help="The other side, given like A: it is judged against A.")]
 UNTIL = Annotated[
     bool,
-    typer.Option("--until-decided", metavar="", help="Look after every pair. It ends as soon as it is decided."),
+    typer.Option("--until-decided", metavar="", help="Look after every pair, and end once it is decided."),
 ]
 FOR = Annotated[
     float | None,
     typer.Option(
         "--for", parser=at_least(1), metavar=DURATION, show_default=format_duration(DEFAULT_FOR_S),
-        help="The time that it may take in all.",
+        help="Longest time in all.",
     ),
 ]  # fmt: skip
 SAME = Annotated[
     float,
-    typer.Option("--same-within", parser=parse_percent, metavar="PCT", help="A difference of so much does not matter."),
+    typer.Option("--same-within", parser=parse_percent, metavar="PCT", help="Differences up to this do not matter."),
 ]
 FIGURE_OPTION = Annotated[str, typer.Option("--figure", metavar="NAME", help="Figure that decides, such as op_p99_us.")]
 NAME = Annotated[str, typer.Option(envvar="SLOB_NAME", show_envvar=False, metavar="NAME", help="Name of the record.")]

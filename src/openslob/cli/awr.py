@@ -68,7 +68,7 @@ def draw(path: Path, results: Sequence[Result], events: Sequence[str], theme: Pi
             remark(f"{result.path}: not in the picture: {result.no_point}")
     points = list(_external_points(results))
     if not points:
-        raise SlobError("no report has both reads per second and a latency, so there is nothing to draw")
+        raise SlobError("no report has reads per second and a latency: nothing to draw", "leave --petals out")
     notes = [NO_COUNTS] if any(result.point and result.point.sessions is None for result in results) else []
     latency = events[0].capitalize() if events else READ_LATENCY
     for file, ground in theme.files(path):
@@ -311,7 +311,7 @@ def _format(form: AwrFormat | None, json: bool, output: Path | None, columns: st
     if chosen is AwrFormat.XLSX and output is None:
         raise UsageError("--format xlsx needs an output file", "add --output figures.xlsx")
     if columns == MODEL and chosen is not AwrFormat.JSON:
-        raise UsageError(f"the whole model is not a table: --format {chosen.value}", "use --format json")
+        raise UsageError(f"--format {chosen.value} is a table, and --columns {MODEL} is not one", "use --format json")
     return chosen
 
 

@@ -33,14 +33,14 @@ DEFAULT_DIRECTORY = Path("baselines")
 NAME = Annotated[str, typer.Argument(metavar="NAME", autocompletion=known_baselines, help="Name of the baseline.")]
 RECORDS = Annotated[
     str,
-    typer.Argument(metavar="[RECORD]", autocompletion=records, help="Runs or a sweep, in any way to name them; a,b,c."),
+    typer.Argument(metavar="[RECORD]", autocompletion=records, help="Runs a,b,c or a sweep: number, id, name, path."),
 ]
 REPLACE = Annotated[bool, typer.Option("--replace", metavar="", help="Replace the baseline of this name.")]
 SEE = Annotated[
     float | None,
     typer.Option(
         parser=parse_percent, metavar="PCT", show_default=False,
-        help="Say how many runs on each side show a change of so much, such as 5%.",
+        help="Say how many runs on each side show a change of this size, such as 5%.",
     ),
 ]  # fmt: skip
 JSON = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]

@@ -32,7 +32,7 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
     "LOOK": {
         "list": "the records",
         "tag": "words to find one by",
-        "rename": "call one otherwise",
+        "rename": "give one another name",
         "rm": "remove one",
         "live": "as it runs, or replayed",
         "report": "a page with pictures",

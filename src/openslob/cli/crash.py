@@ -55,7 +55,7 @@ _MOST_SESSIONS = 256
 KIND = Annotated[
     Kinds,
     typer.Option(
-        help="kill: all processes at once, SIGKILL; cut: the storage loses what was not synced, too (needs FUSE); both "
+        help="kill: all processes at once (SIGKILL); cut: the storage loses unsynced writes, too (needs FUSE); both: "
         "in turn."
     ),
 ]
@@ -87,14 +87,14 @@ CONTROL = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Make it unsafe on purpose, which must be caught: lying-disk, or as `slob help durability` lists them.",
+        help="Make the server unsafe on purpose, to see it caught: lying-disk, or one of `slob help durability`.",
     ),
 ]
 SURVIVE = Annotated[
     Survive,
     typer.Option(
-        help="What a cut leaves of that which was not synced: nothing, or a random part, with torn pages, as a disk "
-        "does that was writing."
+        help="What a cut leaves of unsynced writes: nothing, or a random part with torn pages, as of a disk that was "
+        "writing."
     ),
 ]
 FAULT = Annotated[
@@ -111,9 +111,9 @@ FAULT_FOR = Annotated[
 ]
 FAULT_ON = Annotated[
     Files | None,
-    typer.Option(help="Files that it is on: of tables and indexes, the rest (the log), or all; by default in turn."),
+    typer.Option(help="Files of the fault: tables and indexes, the rest (the log), or all; default: each in turn."),
 ]
-SEED = Annotated[int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="Seed of the times at which it crashes.")]
+SEED = Annotated[int, typer.Option(metavar="N", min=0, max=2**31 - 1, help="Seed of the times of the crashes.")]
 
 
 def crash(

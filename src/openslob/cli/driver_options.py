@@ -31,7 +31,7 @@ DRIVERS = Annotated[
 ]  # fmt: skip
 TLS_CA = Annotated[
     Path | None,
-    typer.Option("--tls-ca-file", metavar="FILE", rich_help_panel=_PANEL, help="Whom to trust, for tls://."),
+    typer.Option("--tls-ca-file", metavar="FILE", rich_help_panel=_PANEL, help="Certificates to trust, for tls://."),
 ]
 TLS_CERT = Annotated[
     Path | None,

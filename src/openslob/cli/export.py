@@ -158,13 +158,11 @@ def _by_ending(output: Path | None) -> ExportFormat:
 def _render(found: Runs, form: ExportFormat, per: Per) -> str | bytes:
     if per is Per.CLASS:
         if not (of_classes := tidy.class_rows(found.runs)):
-            raise UsageError("none of these records has classes of sessions", "slob run --class NAME:sessions=N,…")
+            raise UsageError("none of these records has classes of sessions", "`slob run --class` makes one that has")
         return _table(of_classes, form)
     if per is Per.STAGE:
         if not (of_stages := tidy.stage_rows(found.runs)):
-            raise UsageError(
-                "none of these records has a rate that changes", "slob run --rate-schedule 0s:1000,60s:5000"
-            )
+            raise UsageError("none of these records has a rate that changes", "`slob run --rate-schedule` makes one")
         return _table(of_stages, form)
     match form:
         case ExportFormat.XLSX:

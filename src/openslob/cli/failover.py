@@ -57,11 +57,11 @@ ON_OUTAGE = Annotated[
     str | None,
     typer.Option(
         metavar="COMMAND",
-        help="What makes the outage of your own servers. It lets another one take over; default: you do it.",
+        help="What makes the outage of your own servers and lets another take over; default: you, by hand.",
     ),
 ]
 REPAIR = Annotated[
-    str | None, typer.Option(metavar="COMMAND", help="What makes your servers whole again after each outage.")
+    str | None, typer.Option(metavar="COMMAND", help="What repairs your servers after each outage.")
 ]
 CYCLES = Annotated[
     int, typer.Option(metavar="N", min=1, max=10_000, callback=rehearsal.repeats, help="Number of outages.")
@@ -69,15 +69,15 @@ CYCLES = Annotated[
 SESSIONS = Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Sessions that commit.")]
 RATE = Annotated[
     float | None,
-    typer.Option(min=0.1, max=10**9, metavar="N", help="Commits per second of all; default: as fast as they can."),
+    typer.Option(min=0.1, max=10**9, metavar="N", help="Commits per second of all sessions; default: no limit."),
 ]
 BEFORE = Annotated[
     float,
-    typer.Option("--before", parser=at_least(3), metavar=DURATION, help="Load before the outage; length of a step."),
+    typer.Option("--before", parser=at_least(3), metavar=DURATION, help="Load before the outage, or in each step."),
 ]
 RECOVERY = Annotated[
     float,
-    typer.Option(parser=at_least(2), metavar=DURATION, help="The longest time to wait for the level after an outage."),
+    typer.Option(parser=at_least(2), metavar=DURATION, help="Longest wait after an outage for the level to return."),
 ]
 RETRY = Annotated[
     Retry, typer.Option(help="What clients do with an operation in doubt: ask whether it is there, or send it again.")
@@ -90,13 +90,13 @@ ANSWER = Annotated[
     ),
 ]  # fmt: skip
 SYNCHRONOUS = Annotated[
-    bool, typer.Option("--synchronous", metavar="", help="Let commits wait for the standby, of a managed pair.")
+    bool, typer.Option("--synchronous", metavar="", help="Let commits wait for the standby (managed pairs only).")
 ]
 FOLLOW = Annotated[
     float | None,
     typer.Option(
         parser=at_least(0.05), metavar=DURATION,
-        help="Make no outage: find the highest rate that the copies follow with less lag.",
+        help="Make no outage: find the highest rate at which the copies lag by less than this.",
     ),
 ]  # fmt: skip
 YES = Annotated[

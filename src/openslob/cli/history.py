@@ -134,7 +134,7 @@ def _draw(path: Path, found: list[History], theme: PictureTheme) -> None:
 
     check_format(path)
     if not any(each.runs for each in found):
-        raise UsageError("no run has these figures, so there is nothing to draw")
+        raise UsageError("no run has these figures, so there is nothing to draw", "name other figures, or none")
     for file, ground in theme.files(path):
         write_file(file, draw_history(found, path.suffix.lower(), ground))
         notify(f"wrote {file}")

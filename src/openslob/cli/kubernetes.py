@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,51}[a-z0-9])?")
 
 def _check_name(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise typer.BadParameter(f"{text!r} is no name: up to 53 of a-z, 0-9 and -, of which the first is a letter")
+        raise typer.BadParameter(f"{text!r} can't be a name: use up to 53 of a-z, 0-9 and -, and begin with a letter")
     return text
 
 
@@ -75,7 +75,7 @@ def _read(root: Any, words: Sequence[str]) -> Any:  # noqa: ANN401 - typer's own
     rest = list(words)
     while hasattr(command, "commands"):
         if not rest or rest[0] not in command.commands:
-            raise UsageError(f"{words[0]!r} is no whole command of slob", "`slob --help` lists them")
+            raise UsageError(f"{words[0]!r} is not a complete command of slob", "`slob --help` lists them")
         command = command.commands[rest.pop(0)]
     return command.make_context(words[0], rest, parent=root)
 

@@ -44,7 +44,7 @@ SPEED = Annotated[
         help=f"Replay the record from its begin, N times as fast: {', '.join(map(str, SPEEDS))}.",
     ),
 ]
-ASCII = Annotated[bool, typer.Option("--ascii", metavar="", help="Draw with ASCII signs only.")]
+ASCII = Annotated[bool, typer.Option("--ascii", metavar="", help="Draw with ASCII characters only.")]
 
 
 WEB = Annotated[bool, typer.Option("--web", metavar="", help="Serve a page on this host instead, until Ctrl-C.")]
@@ -99,7 +99,7 @@ def live(
         _serve(find_wanted(record, results).folder if record else None, results, (port, listen, hosts or ()), open_page)
         return
     if speed is not None and speed not in SPEEDS:
-        raise UsageError(f"--speed {speed} is none of the speeds", f"there are {', '.join(map(str, SPEEDS))}")
+        raise UsageError(f"--speed {speed} is not possible", f"choose one of {', '.join(map(str, SPEEDS))}")
     if why := why_no_screen() or ("" if sys.stdout.isatty() else "standard output is not a terminal"):
         raise SlobError(f"the live screen needs a terminal: {why}", "`slob show` prints the report")
     if code := _show(find_wanted(record, results).folder, ascii_only, speed):

@@ -115,7 +115,7 @@ CONSENT = Annotated[
     str | None,
     typer.Option(
         "--consent", envvar=CONSENT_VARIABLE, metavar="NAME[,…]", rich_help_panel="Target",
-        help="Use what needs a licence of the server, which you have: awr.",
+        help="Use what needs a licence that you have: awr.",
     ),
 ]  # fmt: skip
 
@@ -125,7 +125,7 @@ REPORTS = Annotated[
     typer.Option(
         "--database-statistics-type",
         case_sensitive=False,
-        help="Snapshots of the server's own statistics around it, and their report: awr needs --consent awr.",
+        help="The server's own report, of snapshots before and after the load; awr needs --consent awr.",
     ),
 ]
 

@@ -89,7 +89,7 @@ WITH = Annotated[
         help="A database that calibrates its storage itself afterwards (CALIBRATE_IO), with --consent calibrate_io.",
     ),
 ]
-DISKS = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="About how many disks that of --with has.")]
+DISKS = Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="About how many disks the database has.")]
 IN_FLIGHT = Annotated[int, typer.Option(metavar="N", min=1, max=65_536, help="Random requests in flight.")]
 
 

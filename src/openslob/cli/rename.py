@@ -30,7 +30,8 @@ def rename(record: RECORD, name: NAME, *, results: RESULTS, as_json: JSON = Fals
     name = labels.check_name(name)
     if finding.is_pointer(name):
         raise UsageError(
-            f"{name} can't be a name: it means {'a number' if name[-1].isdigit() else 'the newest record'}"
+            f"{name} can't be a name: it means {'a number' if name[-1].isdigit() else 'the newest record'}",
+            "choose another",
         )
     folder = finding.one(record, results, notify).folder
     labels.update(folder, name=name)

@@ -93,7 +93,7 @@ EVERY = Annotated[
     float | None,
     typer.Option(
         "--every", parser=at_least(LEAST_EVERY_S), metavar=DURATION, rich_help_panel=_PANEL,
-        help="Make the same run at this interval, such as 15m. It replaces watching.",
+        help="Make the same run at this interval, such as 15m, instead of watching.",
     ),
 ]  # fmt: skip
 FOR = Annotated[
@@ -329,7 +329,7 @@ def parameter_texts(words: str) -> dict[str, str]:
         if parameter is None or (parameter.flag != flag and not parameter.is_switch):
             near = nearest(flag, list(flags))
             raise UsageError(
-                f"--run: {flag} is no parameter of a run",
+                f"--run: {flag} is not a parameter of a run",
                 f"did you mean {near}?" if near else "see slob run --help-all",
             )
         if parameter.is_switch:
@@ -338,7 +338,7 @@ def parameter_texts(words: str) -> dict[str, str]:
             before = [texts[parameter.name]] if parameter.is_repeated and parameter.name in texts else []
             texts[parameter.name] = format_value([*before, value or rest.pop(0)])
         else:
-            raise UsageError(f"--run: {flag} has no value")
+            raise UsageError(f"--run: {flag} has no value", "give it one")
     return texts
 
 

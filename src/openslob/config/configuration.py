@@ -176,7 +176,7 @@ def _read(path: Path, environment: Mapping[str, str]) -> SlobToml:
     except OSError as error:
         raise UsageError(f"the configuration file {path} can't be read: {error.strerror}") from None
     except ValueError:
-        raise UsageError(f"{str(path)[:40]!r} is no configuration file: no file can have that name") from None
+        raise UsageError(f"{str(path)[:40]!r} can't be a configuration file: no file can have that name") from None
     if is_toml(path):
         return read_toml(text, str(path), path.parent)
     given = read_shell(text, str(path), environment)
@@ -184,7 +184,7 @@ def _read(path: Path, environment: Mapping[str, str]) -> SlobToml:
     target = target_of_services(given, notices)
     script = script_of(given, path.parent, notices)
     if script and (why := _explain_others(path)):
-        raise UsageError(f"{script.where}: {script.key} names a program, and the file {why}", "make it your own")
+        raise UsageError(f"{script.where}: {script.key} is a program, and the file {why}", "make it yours alone")
     layer = known_layer(settings, notices)
     named = {TARGET_VARIABLE: target, EXTERNAL_SCRIPT: script}
     return SlobToml(ConfigSection({key: one for key, one in named.items() if one}, layer, tuple(notices)), {})

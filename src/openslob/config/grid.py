@@ -117,7 +117,7 @@ def _about(table: Mapping[str, Any], path: Path) -> SweepFile:
     for key, value in table.items():
         if not isinstance(value, types.get(key, ())):
             known = ", ".join(types)
-            raise UsageError(f"{path}: {key} in [{SWEEP}] is unknown or has the wrong type", f"known are {known}")
+            raise UsageError(f"{path}: {key} in [{SWEEP}] is unknown or has the wrong type", f"the keys are {known}")
     for key in ("repeats", "data_per_cache"):
         if table.get(key, 1) < 1:
             raise UsageError(f"{path}: {key} in [{SWEEP}] is below 1")

@@ -62,7 +62,7 @@ def server_grid(texts: Mapping[str, Sequence[str]]) -> dict[str, tuple[Value, ..
     grid: dict[str, tuple[Value, ...]] = {}
     for name, values in texts.items():
         if name not in SERVER_PARAMETERS:
-            raise UsageError(f"{name} is not a server parameter", f"known are {', '.join(SERVER_PARAMETERS)}")
+            raise UsageError(f"{name} is not a server parameter", f"choose one of {', '.join(SERVER_PARAMETERS)}")
         parameter = SERVER_PARAMETERS[name]
         try:
             grid[parameter.field] = tuple(dict.fromkeys(parameter.read(text) for text in rehearsal.ends(values)))

@@ -76,7 +76,7 @@ class RateSchedule:
 def _parse_stage(text: str) -> RateStage:
     found = _STAGE.fullmatch(text.strip())
     if not found:
-        raise ValueError(f"{text[:40]!r} is no stage: {_SUCH_AS}")
+        raise ValueError(f"{text[:40]!r} is not a stage: {_SUCH_AS}")
     first, last = float(found[2]), float(found[3] or found[2])
     if not (min(first, last) >= LEAST_PER_S and max(first, last) <= MOST_PER_S):
         raise ValueError(f"{text[:40]!r}: a rate is from {LEAST_PER_S:g} to {MOST_PER_S:,.0f} operations per second")

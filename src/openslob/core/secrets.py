@@ -82,7 +82,7 @@ def require_target(text: str) -> None:
             shown = f"{scheme}://{STARS}" if re.fullmatch(_SCHEME, scheme) else STARS
             raise UsageError(
                 f"the target {shown} can't be read as a URL",
-                f"{_FORM}, special signs percent-encoded (@ is %40, : is %3A, # is %23)",
+                f"{_FORM}, special characters percent-encoded (@ is %40, : is %3A, # is %23)",
             )
         if not is_url and not _SERVERS.fullmatch(part):
             raise UsageError(

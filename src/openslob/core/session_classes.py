@@ -27,7 +27,7 @@ def parse_classes(given: object) -> Classes:
         name = name.strip().lower()
         if not _NAME.fullmatch(name):
             why = "names have up to 20 letters and digits"
-            raise ValueError(f"{part[:40]!r} is no class of sessions: {_SUCH_AS}; {why}")
+            raise ValueError(f"{part[:40]!r} is not a class of sessions: {_SUCH_AS}; {why}")
         if name in classes:
             raise ValueError(f"class {name} is given twice")
         classes[name] = _parse_pairs(name, rest)
@@ -59,7 +59,7 @@ def _join_tables(tables: Mapping[object, object]) -> str:
     found = {}
     for name, own in tables.items():
         if not isinstance(own, Mapping):
-            raise ValueError(f"class {name} is no table of parameters: {_SUCH_AS}")
+            raise ValueError(f"class {name} is not a table of parameters: {_SUCH_AS}")
         found[str(name)] = {str(key): str(value) for key, value in own.items()}
     return join_classes(found)
 

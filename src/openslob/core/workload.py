@@ -238,7 +238,7 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "OBFUSCATE_COLUMNS", "unit": "", "group": "data"},
     )  # fmt: skip
     compressible: int = Field(
-        default=0, ge=0, le=90, description="Share of each incompressible text that compresses all the same.",
+        default=0, ge=0, le=90, description="Share of OBFUSCATE_COLUMNS' text that is constant, so that it compresses.",
         json_schema_extra={"slob": "COMPRESSIBLE", "unit": "%", "group": "data"},
     )  # fmt: skip
     load_parallel_degree: int = Field(
@@ -311,7 +311,7 @@ class Workload(BaseModel):
     # contention
     access: AccessField = Field(
         default=Access(AccessKind.UNIFORM),
-        description="How keys are drawn: all alike, by a Zipf law with an exponent, or with DO_HOTSPOT's hot spot.",
+        description="How rows are chosen: all equally often, by a Zipf law with an exponent, or with DO_HOTSPOT.",
         json_schema_extra={"slob": "ACCESS", "unit": "", "group": "contention"},
     )
     do_hotspot: bool = Field(
@@ -356,12 +356,12 @@ class Workload(BaseModel):
         json_schema_extra={"slob": "TARGET_OPS", "unit": "1/s", "group": "pacing"},
     )  # fmt: skip
     target_iops: float | None = Field(
-        default=None, ge=0.001, le=10**9, description="The rate in block visits instead of operations per second.",
+        default=None, ge=0.001, le=10**9, description="Block visits per second in all, instead of TARGET_OPS.",
         json_schema_extra={"slob": "TARGET_IOPS", "unit": "blocks/s", "group": "pacing"},
     )  # fmt: skip
     rate_schedule: RateScheduleField = Field(
         default=None,
-        description="Operations per second that change: BEGIN:RATE of each stage, and BEGIN:FROM-TO of a ramp.",
+        description="A rate that changes, in operations per second: BEGIN:RATE of each stage, BEGIN:FROM-TO of a ramp.",
         json_schema_extra={"slob": "RATE_SCHEDULE", "unit": "", "group": "pacing"},
     )
     pacing: Pacing = Field(
@@ -373,7 +373,7 @@ class Workload(BaseModel):
     # purpose
     loop: Loop = Field(
         default=Loop.SERVER,
-        description="server: a procedure there does the operations; client: each is sent there. Not to be compared.",
+        description="server: a procedure does the operations; client: slob sends each one. Never compare the two.",
         json_schema_extra={"slob": "LOOP", "unit": "", "group": "purpose"},
     )
     connect_every: int = Field(
@@ -397,12 +397,12 @@ class Workload(BaseModel):
     )  # fmt: skip
     mode: Mode | None = Field(
         default=None,
-        description="Reads, cached reads, commits, scans or churn. A verdict says if it was.",
+        description="What to measure: reads, cached reads, commits, scans or churn. A verdict says if the run did.",
         json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
     )
     database_statistics_type: StatisticsType = Field(
         default=StatisticsType.NONE,
-        description="Reports of the server's own on the window; awr needs its licence and `--consent awr`.",
+        description="The server's own reports on the window; awr needs a licence and `--consent awr`.",
         json_schema_extra={"slob": "DATABASE_STATISTICS_TYPE", "unit": "", "group": "reports"},
     )
     price: PriceField = Field(

@@ -164,7 +164,7 @@ def check_data(workload: Workload, facts: ServerFacts, state: DataState | None) 
         why = f"{present} % of the loaded text compresses, COMPRESSIBLE={workload.compressible} asks for other text"
         yield Finding("fill", why, "load again", False, spoils=True)
     if workload.churns and workload.rings_a_table > asked.scale_blocks:
-        why = f"MODE=churn: {workload.rings_a_table} sessions on a table of {asked.scale_blocks} rows need one each"
+        why = f"MODE=churn: a table has {asked.scale_blocks} rows, fewer than its {workload.rings_a_table} sessions"
         yield Finding("ring", why, "use fewer sessions, or load more", True)
     for part in workload.parts:
         yield from _check_range(part.workload, asked.scale_blocks, facts.block_size)

@@ -14,7 +14,7 @@ from openslob.core.errors import SlobError
 from openslob.core.method import BLOCK_TOLERANCE
 from openslob.core.workload import DataSpec
 from openslob.engines.facts import DataState, LoadResult
-from openslob.engines.tables import PLACEMENT_KEY, DataTable
+from openslob.engines.tables import AGAIN, PLACEMENT_KEY, DataTable
 
 
 @dataclass(frozen=True)
@@ -105,4 +105,4 @@ def require_all_tables(blocks: Mapping[str, int], tables: Iterable[DataTable]) -
     """Raise SlobError unless ``blocks``, by table name, has exactly ``tables``."""
     expected = {table.name for table in tables}
     if set(blocks) != expected:
-        raise SlobError(f"verification failed: {len(blocks)} tables are there, expected {len(expected)}")
+        raise SlobError(f"verification failed: {len(blocks)} tables are there, expected {len(expected)}", AGAIN)

@@ -150,7 +150,7 @@ def locate_elsewhere(
         if named is not None:
             raise UsageError(f"--server-pid {named}: {host.hides_processes}", "leave it out")
         named_directory = name_directory()
-        why = "" if named_directory else "the server does not tell this user where its data are"
+        why = "" if named_directory else "the server does not report to this user where its data are"
         place = (Path(named_directory),) if named_directory else ()
         return ServerLocation(None, place, host.hides_processes, (), host.where, why)
     try:

@@ -129,7 +129,7 @@ def lines(settings: Mapping[str, str]) -> str:
 
 def not_of_sessions(name: str, why: str) -> UsageError:
     """Return the error of a setting that a session can't change."""
-    remedy = "slob changes what sessions can, on a server that it does not manage"
+    remedy = "on servers that it does not manage, slob can set only what sessions may"
     return UsageError(f"a session can't change {name}{why}", remedy)
 
 

@@ -13,6 +13,7 @@ from openslob.core.workload import DataSpec
 # Each table has a permutation with a key of its own, counted from this number. The manifest keeps the number.
 PLACEMENT_KEY = 510
 _QUOTES = '"`'
+AGAIN = "run the same command again; if it fails again, report it"
 
 # Of all pairs of neighbouring blocks at most this share may hold neighbouring keys (METHOD 2) …
 _ADJACENT_SHARE = 0.01
@@ -104,7 +105,7 @@ def placement_check(table: DataTable, placement: Mapping[str, float]) -> Check:
 
 def missing_table(table: DataTable) -> SlobError:
     """Return the error for a table that does not exist."""
-    return SlobError(f"verification failed: the table {table.label} is not there")
+    return SlobError(f"verification failed: the table {table.label} is not there", AGAIN)
 
 
 def require(checks: Iterable[Check]) -> None:
@@ -113,7 +114,7 @@ def require(checks: Iterable[Check]) -> None:
         if not result.holds:
             expected = _write_range(result.low, result.high)
             why = f"{result.name} of {result.table}: {result.figure:,.0f}, expected {expected}"
-            raise SlobError(f"verification failed: {why}")
+            raise SlobError(f"verification failed: {why}", AGAIN)
 
 
 def summary(checks: Sequence[Check]) -> dict[str, str]:

@@ -270,7 +270,7 @@ class DriverJob:
                 watch.longest = None
             self._still = watch.longest
             if time.monotonic() > self.said_at + ALONE_S:
-                self.error = self.error or f"nobody said anything to it for {ALONE_S:.0f} s, so it ended its sessions"
+                self.error = self.error or f"it heard nothing for {ALONE_S:.0f} s, so it ended its sessions"
                 self.end()
 
     def _mark_begin(self, batch: Sequence[Report]) -> None:

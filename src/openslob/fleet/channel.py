@@ -30,7 +30,7 @@ ANSWER_S = 60.0
 # What a call raises when the driver does not answer.
 GONE = (OSError, TimeoutError, RuntimeError)
 # What Dask says of it is about Dask.
-NO_SCHEDULER = "can't be reached: the Dask scheduler, through which all is said, is gone or can't be reached"
+NO_SCHEDULER = "can't be reached: the Dask scheduler, which passes on every message, is gone or can't be reached"
 IS_GONE = "is gone: its process ended, or its host can't be reached"
 Buckets = dict[tuple[str, str, int], int]
 

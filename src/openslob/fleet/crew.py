@@ -113,8 +113,8 @@ class FleetCrew:
             f"{each.driver.name} had given the order to {each.begun} of {_sessions(len(each.members))}" for each in late
         )
         return (
-            f"late for the common start: {names}; is its host, or the network to it, too busy? The run ends: sessions "
-            "that begin later would measure something else"
+            f"late for the common start: {names}. The run ends, since later sessions would measure something else: "
+            "stop other work on that host and on the network to it, or use fewer sessions"
         )
 
     def stop(self) -> None:
@@ -143,7 +143,7 @@ class FleetCrew:
             return replace(used, lost=used.lost or str(error))
         used = replace(used, ops_written=sum(ops.values()))
         if not used.lost and (buckets != channel.buckets or ops != {n: c for n, c in channel.ops.items() if c}):
-            return replace(used, lost="reported other operations than it wrote to its files")
+            return replace(used, lost="reported operations that differ from those in its files")
         return used
 
     def _fetch(self, channel: Channel, own: Use, place: Path) -> bool:

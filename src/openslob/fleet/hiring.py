@@ -236,11 +236,11 @@ def await_drivers(client: Client, started: list[subprocess.Popen[bytes]], scratc
             if process.poll() is not None:
                 lines = _log(scratch, number).read_text(errors="replace").strip().splitlines()
                 why = lines[-1] if lines else f"exit code {process.returncode}"
-                raise SlobError(f"driver {number} ended as it started: {why}")
+                raise SlobError(f"driver {number} ended while it started: {why}")
         if time.monotonic() > deadline:
             raise SlobError(
                 f"only {len(workers(client))} of {len(started)} drivers started in {allowed_s:.0f} s",
-                "use fewer drivers; is the host too busy?",
+                "use fewer drivers, or stop other work on this host",
             )
         time.sleep(POLL_S)
 

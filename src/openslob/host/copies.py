@@ -22,7 +22,7 @@ class Copies:
     def find(self, path: str | Path) -> Path:
         """Return where the copy of a file is. FigureUnknownError for a name that would lead out of the folder."""
         if ".." in Path(path).parts:
-            raise FigureUnknownError(f"{path} is no name of a file that another host would show")
+            raise FigureUnknownError(f"{path} is not a file that another host would show")
         return self.root / str(path).lstrip("/")
 
     def write(self, path: str, text: bytes) -> None:

@@ -70,7 +70,7 @@ def parse_address(address: str) -> SplitResult:
     except ValueError:
         usable = False
     if not usable:
-        raise UsageError(f"{redact_url(address)} is no address of a node_exporter", "write http://host:9100/metrics")
+        raise UsageError(f"{redact_url(address)} is not a node_exporter's address", "write http://host:9100/metrics")
     return parts
 
 
@@ -190,7 +190,7 @@ class ExporterHost:
 
     def _require_node(self, page: Page) -> None:
         if not page.values("node_cpu_seconds_total"):
-            raise FigureUnknownError(f"{self.where} publishes no CPU time of a host: it is no node_exporter")
+            raise FigureUnknownError(f"{self.where} publishes no CPU time of a host, which a node_exporter does")
         if (system := page.label("node_uname_info", "sysname") or "Linux") != "Linux":
             raise FigureUnknownError(f"{self.where} is of a host that runs {system}, not Linux")
 
@@ -243,7 +243,7 @@ class ExporterHost:
         try:
             page = Page(text)
         except (ValueError, KeyError, IndexError) as error:
-            raise FigureUnknownError(f"{self.where} is no page of metrics: {error}") from error
+            raise FigureUnknownError(f"{self.where} is not a page of metrics: {error}") from error
         self.round_trip_s = took_ns / NANOS
         spent_s = page.value("process_cpu_seconds_total")
         self._spent_s = self._spent_s + self.round_trip_s if spent_s is None else spent_s
@@ -256,7 +256,7 @@ class ExporterHost:
         if there_s is None:
             return
         if there_s == self._made_s:
-            raise FigureUnknownError(f"{self.where} gives the same page again: a cache is between")
+            raise FigureUnknownError(f"{self.where} gave the same page twice, as a cache in between would")
         self._made_s = there_s
         there_ns = round(there_s * NANOS)
         if took_ns / NANOS < self.best_trip_s:
@@ -309,7 +309,7 @@ class ExporterHost:
         if mount is None:
             raise FigureUnknownError(f"{self.where} has no mount where {directory} is")
         if mount.file_system == "btrfs":
-            raise FigureUnknownError(f"{self.where} does not tell how many devices {mount.point} (btrfs) is on")
+            raise FigureUnknownError(f"{self.where} does not report how many devices {mount.point} (btrfs) is on")
         name, disks = self._name_device(mount.source), self._facts.disks()
         part = _PARTITION.fullmatch(name)
         disk = name if name in disks or part is None else part["disk"]

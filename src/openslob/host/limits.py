@@ -226,7 +226,7 @@ class ServerGroup:
             return {CGROUP: Sample.missing(GROUP_NAMES, self._why), **self._pressure.read()}
         values = sample_of([_Level(_texts(files)) for files in self._levels], self._device)
         unknown = {
-            name: "there is no such limit" if name in LIMITS else "the kernel does not tell it"
+            name: "there is no such limit" if name in LIMITS else "the kernel does not report it"
             for name in GROUP_NAMES
             if name not in values
         }
@@ -346,7 +346,7 @@ class Pressure:
             try:
                 values |= parse_pressure(file.read(), kind)
             except OSError as error:  # EOPNOTSUPP: it is switched off
-                self._why = f"this kernel does not tell how long tasks wait (PSI): {error.strerror}"
+                self._why = f"this kernel does not report how long tasks wait (PSI): {error.strerror}"
         unknown = {name: self._why for name in PRESSURE_NAMES if name not in values}
         return {PRESSURE: Sample(values, f"pressure on {self._of}", unknown)}
 
@@ -365,7 +365,7 @@ class Pressure:
             try:
                 file.read()
             except OSError as error:
-                self._why = f"this kernel does not tell how long tasks wait (PSI): {error.strerror}"
+                self._why = f"this kernel does not report how long tasks wait (PSI): {error.strerror}"
                 file.close()
             else:
                 self._files[kind] = file
@@ -409,7 +409,7 @@ class EbsVolume(KeptOpen):
         disk = whole_disk(folder)
         self._name = disk.name
         if (text_of(disk / "device/model") or "").strip() != _EBS_MODEL:
-            raise FigureUnknownError(f"block device {disk.name} is no EBS volume of AWS, which alone tells this")
+            raise FigureUnknownError(f"block device {disk.name} is not an EBS volume of AWS: only those report this")
         try:
             super().__init__(dev / disk.name)
         except OSError as error:

@@ -67,7 +67,7 @@ class ServerLog:
             return f"the server's log, {self.path}{has}"
         if self._is_running():
             return ""
-        return f"process {self.main_pid} of the server is gone; its log, {self.path}, does not say why: it was killed"
+        return f"process {self.main_pid} of the server is gone; its log, {self.path}, does not say why, as after a kill"
 
     def lines(self) -> Sequence[str]:
         """Return what the server has written to it since then, up to some megabytes."""

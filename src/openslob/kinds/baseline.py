@@ -47,10 +47,10 @@ def save(directory: Path, name: str, records: Sequence[Found], replace: bool) ->
         raise UsageError(f"{name!r} can't be a baseline's name", "use up to 80 letters, digits, . - and _")
     place = directory / name
     if os.path.lexists(place) and not replace:
-        raise UsageError(f"there is a baseline {name} in {directory}", "--replace replaces it")
+        raise UsageError(f"there is already a baseline {name} in {directory}", "--replace replaces it")
     files = [file for found in records for file in kind_of(found).documents(found)]
     if not any(file.name == RECORD_FILE for _, file in files):
-        raise SlobError("no run of these is complete", "a baseline needs complete runs")
+        raise SlobError("none of these runs is complete", "a baseline needs complete runs")
     refuse_planted(place)
     temporary = directory / f".{name}-{token_hex(4)}"
     try:

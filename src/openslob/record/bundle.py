@@ -104,7 +104,7 @@ def save(found: Found, path: Path) -> str:
     for each in files:
         if not _is_harmless(_name_in(folder, each)):
             raise SlobError(
-                f"{each} can't be in a bundle: its name or its folder's has signs that verify refuses", _RENAME
+                f"{each} can't be in a bundle: its name or its folder's has characters that verify refuses", _RENAME
             )
     require_space(path.parent, sum(each.stat().st_size for each in files) // 4, "a bundle", _RESERVE_TIMES)
     refuse_planted(path)
@@ -247,7 +247,7 @@ def unpack(path: Path, into: Path) -> Opened:
                 # The manifest is not in itself.
                 changed = list(_unpack(archive, members, manifest, into))
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OverflowError) as error:
-            raise SlobError(f"{path} is damaged or no bundle: {error}", _NOT_OURS) from error
+            raise SlobError(f"{path} is damaged, or not a bundle: {error}", _NOT_OURS) from error
         except OSError as error:
             raise SlobError(f"{path} can't be unpacked: {error.strerror}", "free space for temporary files") from error
     if sealed is None or sealed[1].decode() != digest:
@@ -272,7 +272,7 @@ def _check_members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str,
     for each in archive.infolist():
         kind = stat.S_IFMT(each.external_attr >> 16)
         if not _is_harmless(each.filename) or kind not in (0, stat.S_IFREG) or each.filename in members:
-            raise _refuse(path, f"its member {each.filename!r} is no plain file below the archive")
+            raise _refuse(path, f"its member {each.filename!r} is not a plain file inside the archive")
         if each.flag_bits & 1 or each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise _refuse(path, f"its member {each.filename!r} is encrypted, or compressed in another way")
         members[each.filename] = each
@@ -305,14 +305,14 @@ def _refuse(path: Path, why: str) -> SlobError:
 def _manifest(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> Manifest:
     member = members.get(MANIFEST)
     if member is None or member.file_size > MOST_MANIFEST_BYTES:
-        raise SlobError(f"{path} is no bundle: it has no manifest.json", _NOT_OURS)
+        raise SlobError(f"{path} is not a bundle: it has no manifest.json", _NOT_OURS)
     try:
         document = json.loads(archive.read(member))
     except (ValueError, RecursionError) as error:
-        raise SlobError(f"{path} is damaged: its manifest.json is no JSON", _NOT_OURS) from error
+        raise SlobError(f"{path} is damaged: its manifest.json is not JSON", _NOT_OURS) from error
     manifest = FORMAT.parse(document, f"manifest.json of {path}")
     if not _is_harmless(manifest.id) or "/" in manifest.id:
-        raise _refuse(path, f"its record {manifest.id!r} is no name of a folder")
+        raise _refuse(path, f"the record's name {manifest.id!r} can't be a folder's")
     return manifest
 
 

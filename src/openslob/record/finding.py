@@ -186,7 +186,7 @@ def nameable(wanted: str) -> str:
         return wanted
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "no file can have it"
-        raise UsageError(f"{wanted[:40]!r} is no name of a record: {why}", "see `slob list`") from None
+        raise UsageError(f"{wanted[:40]!r} can't be the name of a record: {why}", "see `slob list`") from None
     return wanted
 
 
@@ -211,7 +211,7 @@ def _numbered(wanted: str, results: Path, kinds: Collection[AnyKind]) -> Found |
         also = [each for each in newest_names(results) if each != name and _has_name(results / each, wanted)]
         if (Path(wanted).is_dir() and at(Path(wanted))) or also:
             other = also[0] if also else f"./{wanted}"
-            raise UsageError(f"{wanted} is the number of {name}, and a name of {other}", "give more of the id you mean")
+            raise UsageError(f"{wanted} is both the number of {name} and a name of {other}", "give more of the id")
     if found.kind not in kinds:
         raise _other_kind(wanted, found.kind, kinds)
     return found

@@ -60,12 +60,12 @@ def update(folder: Path, **changes: object) -> None:
 def check_tag(text: str) -> str:
     """Return the tag. UsageError for what is no single word."""
     if not _TAG.fullmatch(text):
-        raise UsageError(f"{text!r} is no tag", "a tag is a word of letters, digits and . : = + @ / _ -")
+        raise UsageError(f"{text!r} is not a tag", "use letters, digits and . : = + @ / _ -")
     return text
 
 
 def check_name(text: str) -> str:
     """Return the name. UsageError for none, and for one that no list can show."""
     if not text.strip() or not text.isprintable() or len(text) > _LONGEST_NAME:
-        raise UsageError(f"{text[:_LONGEST_NAME]!r} is no name", f"give 1 to {_LONGEST_NAME} signs that can be seen")
+        raise UsageError(f"{text[:_LONGEST_NAME]!r} can't be a name", f"give 1 to {_LONGEST_NAME} visible characters")
     return text.strip()

@@ -134,11 +134,11 @@ _IN_SHORT: Mapping[str, Callable[[Figures], str]] = {
 }
 _TO_DO: Mapping[str, str] = {
     "errors": "Repeat it.",
-    "window": "Repeat it, with a longer --run-time.",
-    "alone_on_server": "Repeat it alone.",
+    "window": "Stop other work, and repeat it for longer.",
+    "alone_on_server": "Repeat it without other sessions.",
     "counts_agree": "Please report this with the record.",
     "exact_mix": "Please report this with the record.",
-    REACHED_DEVICE: "Use direct I/O: slob server start NAME --io direct.",
-    "driver_quiet": "Drive it from another host.",
+    REACHED_DEVICE: "Use direct I/O (a managed server: slob server start NAME --io direct).",
+    "driver_quiet": "Run slob on another host.",
     "quiet_machine": "Repeat it on a quiet machine.",
 }

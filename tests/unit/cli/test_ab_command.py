@@ -40,11 +40,11 @@ def test_its_exit_code_tells_worse_from_what_is_undecided(name, tmp_path):
 @table(
     ("words", "said"),
     [
-        (["as-is", "nosuch"], "'nosuch' is no setting, no server and no program"),
+        (["as-is", "nosuch"], "'nosuch' is neither a setting nor a server nor a program"),
         (["as-is", "as-is", "--figure", "elapsed_s"], "'elapsed_s' is not a figure that can be better or worse"),
         (["as-is", "as-is", "--figure", "recovery_s"], "recovery_s is unknown of runs that do not recover"),
         (["as-is", "as-is", "--figure", "nosuch"], "'nosuch' is not a figure that can be better or worse"),
-        (["as-is", "block_size=4K"], "a server is made with its block_size"),
+        (["as-is", "block_size=4K"], "block_size is fixed when a server is created"),
         (["as-is", "as-is"], "there is no server 'embedded' yet"),
         (["as-is"], "missing argument 'b'"),
     ],

@@ -110,8 +110,8 @@ def test_a_name_that_a_cluster_refuses_is_refused(name):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["runn"], "'runn' is no whole command"),
-        (["server"], "'server' is no whole command"),
+        (["runn"], "'runn' is not a complete command"),
+        (["server"], "'server' is not a complete command"),
         (["run", "--target", "postgresql://u:secret@h/d"], "in the secret slob-target"),
         (["run", "--drivers", "local:2"], "the pods are the drivers"),
     ],

@@ -150,7 +150,7 @@ def test_an_engine_means_its_embedded_server(words, target):
     ("words", "why"),
     [
         (["--engine", "mariadb", "--target", "big"], "but the target is big; give one of them"),
-        (["--engine", "sybase"], "no server of 'sybase' can be managed; known are mariadb, postgresql"),
+        (["--engine", "sybase"], "no server of 'sybase' can be managed; choose one of mariadb, postgresql"),
     ],
 )
 def test_an_engine_that_can_not_be_meant(words, why):

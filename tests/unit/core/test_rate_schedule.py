@@ -25,13 +25,13 @@ def test_a_text_has_a_begin_and_a_rate_for_each_stage():
 @table(
     ("text", "why"),
     [
-        ("", "is no stage"),
-        ("1000", "is no stage"),
-        ("0s:1000;60s:2000", "is no stage"),
-        ("0s:-5", "is no stage"),
+        ("", "is not a stage"),
+        ("1000", "is not a stage"),
+        ("0s:1000;60s:2000", "is not a stage"),
+        ("0s:-5", "is not a stage"),
         ("0s:1000,x:2000", "is not a duration"),
         ("0s:0", "a rate is from"),
-        ("0s:2e9", "is no stage"),
+        ("0s:2e9", "is not a stage"),
         ("0s:2000000000", "a rate is from"),
         ("10s:1000", "the first stage begins at 0s"),
         ("0s:1000,60s:2000,60s:1000", "each later than the one before"),

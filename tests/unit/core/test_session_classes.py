@@ -70,7 +70,7 @@ def test_texts_and_tables_mean_the_same_and_are_written_in_one_way():
         ("readers:sessions=1,think_tm_min=9", "class readers: THINK_TM_MIN=9"),
         ("readers:sessions=1,sessions=2", "class readers: sessions is given twice"),
         ("a:sessions=1;a:sessions=1", "class a is given twice"),
-        ("a b:sessions=1", "'a b:sessions=1' is no class of sessions"),
+        ("a b:sessions=1", "'a b:sessions=1' is not a class of sessions"),
         (f"a:sessions={MOST_SESSIONS};b:sessions=1", "the classes have 32,769 sessions together"),
         (";", "there are 0 classes of sessions"),
         (";".join(f"c{number}:sessions=1" for number in range(17)), "there are 17 classes of sessions"),

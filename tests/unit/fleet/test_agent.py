@@ -138,7 +138,7 @@ def test_sessions_end_when_nobody_says_anything_and_what_they_did_is_kept(agent,
     assert agent.job.alive() == frozenset()
     rows = (agent.job.folder / "slices.csv").read_text().splitlines()[1:]
     assert {row.split(",")[0] for row in rows} == {"0", "1"}
-    assert agent.exchange(Said(heard=2)).error.startswith("nobody said anything to it for 0 s")
+    assert agent.exchange(Said(heard=2)).error.startswith("it heard nothing for 0 s")
 
 
 def test_sessions_stay_until_nothing_was_said_for_long(agent, server):

@@ -165,5 +165,5 @@ def test_drivers_that_do_not_start_are_told_with_how_long_they_had(monkeypatch, 
         hiring.await_drivers(None, [running, running], tmp_path)
     ended = SimpleNamespace(poll=lambda: 3, returncode=3)
     (tmp_path / "driver-2.log").write_text("")
-    with pytest.raises(SlobError, match=r"driver 2 ended as it started: exit code 3"):
+    with pytest.raises(SlobError, match=r"driver 2 ended while it started: exit code 3"):
         hiring.await_drivers(None, [running, ended], tmp_path)

@@ -120,7 +120,7 @@ def test_a_process_that_changes_its_group_is_followed(version2, tmp_path):
         {"cpu_throttled_s": 0, "cpu_periods": 0, "cpu_periods_throttled": 0},
     )
     assert sample.unknown["read_limit"] == "the data are on several devices"
-    assert sample.unknown["oom_kills"] == "the kernel does not tell it"
+    assert sample.unknown["oom_kills"] == "the kernel does not report it"
     group.close()
 
 

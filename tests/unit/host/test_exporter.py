@@ -133,7 +133,7 @@ def host(server):
     ["db1:9100", "http://", "ftp://db1/metrics", "http://db1:99999/metrics", "http://db1/metrics#x", "http://me:pw@:1"],
 )
 def test_what_is_no_address_is_refused_without_its_password(address):
-    with pytest.raises(UsageError, match="no address of a node_exporter") as error:
+    with pytest.raises(UsageError, match="not a node_exporter's address") as error:
         parse_address(address)
     assert "pw" not in str(error.value)
 
@@ -163,7 +163,7 @@ def test_pressure_is_of_the_whole_host_and_unknown_where_none_is_published(host)
 
 @table(
     ("directory", "device"),
-    [("/var/lib/pg", "sda"), ("/data/pg", "dm-3"), ("/my data/x", "nvme0n1"), ("/many/x", "does not tell how many"),
+    [("/var/lib/pg", "sda"), ("/data/pg", "dm-3"), ("/my data/x", "nvme0n1"), ("/many/x", "does not report how many"),
      ("/far", "counts no I/O of nfs:/x")],
 )  # fmt: skip
 def test_the_device_is_that_of_the_mount_or_the_disk_of_the_partition(server, directory, device):
@@ -256,7 +256,7 @@ def test_a_page_that_was_made_before_is_none_of_now(server, host):
     made_s = time.time()
     server.text = lambda: page(at_s=made_s)
     host.refresh()
-    with pytest.raises(FigureUnknownError, match="a cache is between"):
+    with pytest.raises(FigureUnknownError, match="gave the same page twice"):
         host.refresh()
 
 
@@ -293,7 +293,7 @@ def test_a_password_is_sent_and_never_shown(server):
 
 @table(
     ("text", "why"),
-    [("<html>", "is no page of metrics"), ("go_goroutines 1\n", "it is no node_exporter"),
+    [("<html>", "is not a page of metrics"), ("go_goroutines 1\n", "which a node_exporter does"),
      (page().replace('sysname="Linux"', 'sysname="FreeBSD"'), "runs FreeBSD")],
 )  # fmt: skip
 def test_what_is_no_node_exporter_of_linux_is_an_error_before_anything_is_measured(text, why):
@@ -320,7 +320,7 @@ def test_the_server_is_where_the_user_says_and_its_directory_what_it_says_itself
     assert found.is_known
     hidden = locate_elsewhere(host, unasked, None, str)
     assert (hidden.why_unknown, hidden.data_directory) == (NO_PROCESSES, None)
-    assert "does not tell" in hidden.why_no_device
+    assert "does not report" in hidden.why_no_device
     with pytest.raises(UsageError, match="--server-pid 7"):
         locate_elsewhere(host, unasked, 7, str)
 

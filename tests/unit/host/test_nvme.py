@@ -45,7 +45,7 @@ def test_the_command_asks_for_the_vendor_s_page_in_whole_words():
     assert struct.unpack_from("<II", sent, 36) == (4096, 1023 << 16 | 0xD0)
 
 
-@table(("model", "says"), [("Samsung SSD 990", "is no EBS volume"), (EBS, "can't be asked: No such file")])
+@table(("model", "says"), [("Samsung SSD 990", "is not an EBS volume"), (EBS, "can't be asked: No such file")])
 def test_who_can_not_be_asked(tmp_path_factory, model, says):
     tmp_path = tmp_path_factory.mktemp("sys")
     with pytest.raises(FigureUnknownError, match=says):

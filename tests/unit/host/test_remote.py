@@ -245,7 +245,7 @@ def test_a_process_without_children_is_read_again(host, tmp_path):
 
 def test_no_name_that_a_host_shows_leads_out_of_the_copies(tmp_path):
     copies = Copies()
-    with pytest.raises(FigureUnknownError, match="no name of a file"):
+    with pytest.raises(FigureUnknownError, match="not a file that another host"):
         copies.write(f"/../../..{tmp_path}/x", b"")
     copies.write("/a/b", b"x")
     assert copies.find("/a/b").read_bytes() == b"x"

@@ -201,7 +201,7 @@ def test_an_offset_that_no_file_has_is_damage(tmp_path: Path) -> None:
     raw[end + 12 : end + 16] = struct.pack("<I", struct.unpack("<I", raw[end + 12 : end + 16])[0] + len(extra))
     file = tmp_path / "evil.zip"
     file.write_bytes(raw)
-    with pytest.raises(SlobError, match="is damaged or no bundle"):
+    with pytest.raises(SlobError, match="is damaged, or not a bundle"):
         bundle.unpack(file, tmp_path / "out")
 
 

@@ -71,7 +71,7 @@ def test_the_shortest_word_for_a_record_stays_its_own(tmp_path):
 def test_a_number_that_is_a_name_too_is_refused(tmp_path, monkeypatch):
     first, named = save(tmp_path, second=1), save(tmp_path, "1", second=2)
     number_all(tmp_path)
-    with pytest.raises(UsageError, match=f"1 is the number of {first.name}, and a name of {named.name}"):
+    with pytest.raises(UsageError, match=f"1 is both the number of {first.name} and a name of {named.name}"):
         finding.one("1", tmp_path)
     assert finding.one("#1", tmp_path).path == first
     other = save(tmp_path, second=3)

@@ -271,7 +271,7 @@ def _require_folders(backing: Path, mountpoint: Path) -> None:
         except OSError as error:
             raise SlobError(f"{folder} can't be made: {error.strerror}") from error
     if backing in (mountpoint, *mountpoint.parents) or mountpoint in backing.parents:
-        raise SlobError(f"{backing} and {mountpoint} lie in each other", "name two folders beside each other")
+        raise SlobError(f"of {backing} and {mountpoint} one is inside the other", "name two folders beside each other")
     if any(mountpoint.iterdir()):
         raise SlobError(f"{mountpoint} is not empty", "name an empty folder: a mount would hide what is in it")
     try:

@@ -162,7 +162,7 @@ class ClusterEngine:
     def location(self) -> ServerLocation:
         """Return every instance's processes and data, if all are on this host, or on the one that the user names."""
         if self.host is not None and self.host.hides_processes:
-            why = f"the target has several instances, and {self.host.hides_processes}: whose host it is is not known"
+            why = f"{self.host.hides_processes}, and which of the target's instances it belongs to is not known"
             raise UsageError(why, "leave --host out")
         if self.direct is not None:
             raise UsageError("--direct names one server, and the target has several instances", "leave it out")

@@ -208,7 +208,7 @@ def why_not_ready(is_ready: Callable[[], bool], pid: int, seconds: float) -> str
         if is_ready():
             return None
         if not lives:
-            return "its process ended without a word"
+            return "its process ended and gave no reason"
         time.sleep(0.02)
     return f"it was not ready within {seconds:.0f} s"
 

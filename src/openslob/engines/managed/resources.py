@@ -42,7 +42,7 @@ def check_cpus(text: str | None) -> None:
     if missing := parse_cpus(text) - available:
         raise UsageError(
             f"--cpus {text} asks for CPU {min(missing)}, which is not available",
-            f"available are {', '.join(map(str, sorted(available)))}",
+            f"choose from {', '.join(map(str, sorted(available)))}",
         )
 
 

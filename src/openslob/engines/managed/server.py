@@ -201,7 +201,7 @@ class LocalServer(ABC, Generic[P]):
 
     def promote(self) -> int:
         if not self.spec.standby_of:
-            raise UsageError(f"the server {self.name} is no standby", "name the one to promote")
+            raise UsageError(f"the server {self.name} is not a standby", "name the one to promote")
         with self._home.reserve("promote"), self._home.lock("promoting"):
             self.end_replication()
             promoted_ns = time.monotonic_ns()

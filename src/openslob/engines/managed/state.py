@@ -80,7 +80,7 @@ def primary_of(spec: ServerSpec) -> ServerSpec:
     others = {server.name: server for server in servers if not server.standby_of}
     if spec.standby_of not in others:
         there = ", ".join(others) or "none"
-        raise UsageError(f"there is no {spec.engine} server {spec.standby_of} to be a standby of", f"known are {there}")
+        raise UsageError(f"there is no {spec.engine} server {spec.standby_of} to copy", f"there are {there}")
     return others[spec.standby_of]
 
 

@@ -110,7 +110,7 @@ _BAD_SETTINGS = (
             "the log is mapped into memory: no commit waits for a sync, and none is counted",
         ),
         *(
-            "take it into account if the log is in persistent memory, else put innodb_log_file_mmap = OFF into my.cnf",
+            "put innodb_log_file_mmap = OFF into my.cnf, unless the log really is in persistent memory",
             False,
         ),
     ),
@@ -118,7 +118,7 @@ _BAD_SETTINGS = (
     BadSetting("query_cache_type", "DEMAND", _QUERY_CACHE, _set("query_cache_type", "OFF"), spoils=False),
     BadSetting(
         *("log_bin", "ON", "updates write a second log, the binary log"),
-        *("take it into account, or put skip-log-bin into my.cnf and restart", False),
+        *("compare only with servers that write one, or put skip-log-bin into my.cnf and restart", False),
     ),
 )
 

@@ -118,7 +118,7 @@ def parse(url: str) -> MysqlParams:
 
 def _parameter(name: str, text: str) -> tuple[str, object]:
     if name not in _PARAMETERS:
-        raise UsageError(f"the target's parameter {name!r} is not known", f"known are {', '.join(_PARAMETERS)}")
+        raise UsageError(f"the target's parameter {name!r} is not known", f"there are {', '.join(_PARAMETERS)}")
     try:
         return name, _PARAMETERS[name](text)
     except ValueError:

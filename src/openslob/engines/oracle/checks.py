@@ -472,7 +472,7 @@ def _check_flash(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("flash cache", why, remedy, False, True, survey.sysdba_of_root)
     if int(survey.row("smart_storage").get("hits") or 0):
         why = "the storage has a flash cache of its own (Exadata): reads of blocks visited before may come from it"
-        yield Finding("smart storage", why, "take it into account, or load far more than the flash cache", False)
+        yield Finding("smart storage", why, "load far more than it holds, or compare only with such storage", False)
 
 
 def _check_compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
@@ -484,7 +484,7 @@ def _check_compression(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("compression", why, remedy, False, by=survey.sysdba)
     if row.get("encrypted") == "YES":
         why = f"tablespace {facts.tablespace} is encrypted: every read and write of a block costs CPU for it"
-        yield Finding("encryption", why, "take it into account, or name a tablespace that is not", False)
+        yield Finding("encryption", why, "name a tablespace that is not, or compare only with encrypted ones", False)
     in_memory = survey.row("in_memory", tablespace_name=facts.tablespace).get("def_inmemory")
     if in_memory == "ENABLED":
         why = f"tables in {facts.tablespace} are copied into the In-Memory column store, which scans read"

@@ -117,7 +117,7 @@ REMEDIES: Mapping[str, str] = {
         ("DPY-3001", "ORA-12660", "ORA-12650"), f"its network encryption needs them: {_THICK}; or oracles://"
     ),
     **dict.fromkeys(("DPI-1047", "DPI-1072"), _CLIENT),
-    "DPY-2019": "say thick=yes for every target of the command, the first one too",
+    "DPY-2019": "write thick=yes for every target of the command, the first one too",
     # The instance's state.
     **dict.fromkeys(("ORA-01033", "ORA-01034", "ORA-27101", "ORA-01109", "ORA-01219", "ORA-01507"), _IS_DOWN),
     **dict.fromkeys(

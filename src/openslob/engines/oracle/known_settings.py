@@ -71,7 +71,7 @@ class SessionParameters:
 def set_in_session(connection: Connection, name: str, value: str) -> str:
     """Set a parameter of this session, and return its value then."""
     if not _NAME.fullmatch(name.lower()):
-        raise UsageError(f"{name!r} is not the name of a parameter", "letters, digits, _, $ and #")
+        raise UsageError(f"{name!r} is not the name of a parameter", "use letters, digits, _, $ and #")
     literal = value if _PLAIN.fullmatch(value) else "'" + value.replace("'", "''") + "'"
     query(connection, statement("session", "set", parameter=name, value=literal))
     return read_in_session(connection, name)

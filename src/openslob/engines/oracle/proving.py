@@ -491,7 +491,7 @@ def _ask_own_counters(bench: Bench) -> ProofAnswer:
     """Compare what a session counts with its database's own views, and with those whose scope is not documented."""
     with bench.open_session(bench.make_schema(0), _READS) as session, bench.connect() as other:
         if not Survey(other).is_pluggable:
-            raise NotAskedError("the target is no pluggable database")
+            raise NotAskedError("the target is not a pluggable database")
         before = {prefix: _read_reads(other, prefix) for prefix in ("", "con_")}
         did = _count_reads(session)
         rose = {prefix: _read_reads(other, prefix) - value for prefix, value in before.items()}

@@ -213,7 +213,7 @@ def _pooler(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
         yield Finding("pooler", why_not("the target"), REMEDY, True)
     elif mode == Pooling.TRANSACTION:
         why = "sessions share the server's processes by a pooler: no statement is prepared, and settings are the role's"
-        yield Finding("pooler", why, "take it into account; the server itself has --loop client, too", False)
+        yield Finding("pooler", why, "compare only with runs through the same pooler", False)
         if workload.block_path is BlockPath.LOCAL:
             why = "BLOCK_PATH=local: a pooler keeps no session's own tables"
             yield Finding("block path", why, "use BLOCK_PATH=shared", True)

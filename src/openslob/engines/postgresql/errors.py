@@ -62,10 +62,10 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], str], ...] = (
     (errors.ConnectionTimeout, "the server hangs or is stopped, or something in between drops what is sent to it"),
     (errors.TooManyConnections, "raise max_connections or use fewer sessions"),
     (errors.InsufficientPrivilege, "grant the right (`slob check` prints the statement), or use a role that has it"),
-    (errors.AdminShutdown, "another user ended it, or the server was stopped; see its log"),
+    (errors.AdminShutdown, "somebody ended it, or the server was stopped; see its log"),
     (errors.CrashShutdown, "the server crashed; see its log"),
     (errors.CannotConnectNow, "the server is starting or stopping; try again in a moment"),
-    (errors.QueryCanceled, "another user or a time limit (statement_timeout) ended it"),
+    (errors.QueryCanceled, "somebody or a time limit (statement_timeout) ended it; see the server's log"),
     (
         errors.ConfigurationLimitExceeded,
         "RESET the limit that is named, of role, database or server, or let a superuser raise it",
@@ -109,7 +109,7 @@ def remedy_for(error: psycopg.Error) -> str:
     """Return what a user can do about a server's error; empty when the message says enough."""
     said = explain_error(error)
     if isinstance(error, errors.QueryCanceled) and "user request" in said:
-        return "another user cancelled it, or a time limit (statement_timeout) that ended just then"
+        return "somebody cancelled it, or a time limit (statement_timeout) that ended just then"
     if limit := find_time_limit(error):
         return f"a time limit of role, database or server ended it: RESET {limit} and its like"
     for kind, remedy in _REMEDIES:

@@ -84,7 +84,7 @@ def engine_for(url: str) -> Engine:
     if "://" not in url or scheme not in find_entry_points():
         known = ", ".join(f"{name}://" for name in sorted(find_entry_points()))
         if "://" in url:
-            raise UsageError(f"no engine for {scheme}:// is installed", f"installed are {known}")
+            raise UsageError(f"no engine for {scheme}:// is installed", f"there are {known}")
         raise UsageError(f"no engine takes the target {redact_url(url)!r}", f"targets begin with {known}")
     return _load(scheme).connect(url)
 
@@ -396,5 +396,5 @@ def _servers_of(engine: str) -> ManagedServers:
     engines = _engines()
     if engine not in engines or not engines[engine].servers:
         known = ", ".join(sorted(managed_engines()))
-        raise UsageError(f"no server of {engine!r} can be managed", f"known are {known}")
+        raise UsageError(f"no server of {engine!r} can be managed", f"choose one of {known}")
     return engines[engine].managed_servers()

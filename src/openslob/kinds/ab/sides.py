@@ -101,7 +101,7 @@ def _command(text: str) -> tuple[str, ...]:
     try:
         return (program_of(words), *words[1:])
     except UnrunnableError as error:
-        raise UsageError(f"{words[0]!r} is no setting, no server and no program", _FORMS) from error
+        raise UsageError(f"{words[0]!r} is neither a setting nor a server nor a program", _FORMS) from error
 
 
 def _with_settings(text: str, target: Address) -> Side:
@@ -115,9 +115,8 @@ def _with_settings(text: str, target: Address) -> Side:
         if parameter is None:
             own[name] = (value,)
         elif parameter.field in MADE_WITH:
-            raise UsageError(
-                f"a server is made with its {parameter.name}", "make two servers, and name them: slob ab SERVER SERVER"
-            )
+            why = f"{parameter.name} is fixed when a server is created"
+            raise UsageError(why, "create two servers, and name them: slob ab SERVER SERVER")
         else:
             try:
                 server[parameter.field] = parameter.read(value)

@@ -104,7 +104,7 @@ class CrashRequest:
         SlobError if this host can't cut storage off.
         """
         if self.survive == "random" and CrashMethod.CUT not in self.kinds:
-            raise UsageError("--survive random is of a cut, and --kind kill cuts nothing off", "use --kind cut or both")
+            raise UsageError("--survive random is for cuts, and --kind kill makes none", "use --kind cut or both")
         fault_s = self._check_fault()
         engine = self._engine_of(self.server) if self.server else self.engine or registry.default_engine()
         rigs.check(engine, frozenset(self.kinds), self.control, self.fault)
@@ -113,7 +113,7 @@ class CrashRequest:
     def _check_fault(self) -> float | None:
         """Return for how long the fault lasts; None if that is not for a time. UsageError for what it does not have."""
         if self.fault is None and (self.fault_s is not None or self.fault_on is not None):
-            raise UsageError("--fault-for and --fault-on are of a fault of storage", "name one: --fault NAME")
+            raise UsageError("--fault-for and --fault-on describe a fault, and none is given", "add --fault NAME")
         is_timed = self.fault is not None and FAULTS[self.fault].is_timed
         if self.fault and self.fault_s is not None and not is_timed:
             raise UsageError(f"--fault {self.fault.value} does not last for a time", "leave out --fault-for")
@@ -123,16 +123,14 @@ class CrashRequest:
         for option, given in (("--engine", self.engine), ("--version", self.version), ("--control", self.control)):
             if given is not None:
                 raise UsageError(f"{option} is for a server that is made for the proof", "leave out --server")
+        ordinary = f"the data of {server} are on an ordinary file system, which can't be"
         if self.fault:
-            raise UsageError(f"the storage of {server} has no faults: its data are not on ours", "leave out --server")
+            raise UsageError(f"{ordinary} made to fail", "leave out --server")
         if CrashMethod.CUT in self.kinds:
-            why = "its data are not on the layer that drops what was not synced"
-            raise UsageError(
-                f"the storage of {server} can't be cut off: {why}", "leave out --server, or use --kind kill"
-            )
+            raise UsageError(f"{ordinary} cut off", "leave out --server, or use --kind kill")
         if "://" in server or "," in server:
             raise UsageError(
-                f"{server} is no managed server, and slob crashes no server that it did not make",
+                f"{server} is not a managed server, and slob crashes only servers that it made",
                 "leave out --server: a server is made for the proof, and destroyed afterwards",
             )
         found = registry.require_server(server)

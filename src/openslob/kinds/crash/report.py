@@ -272,14 +272,14 @@ def _not_clean(record: CrashRecord) -> Section:
         parts += [Paragraph(cycle.ledger, "ledger: ")] if cycle.ledger else []
     if len(bad) > _MOST_CYCLES:
         parts.append(Paragraph(f"and {len(bad) - _MOST_CYCLES} more cycles: see --json", plain=True))
-    return Section("Not clean", tuple(parts))
+    return Section("Cycles that were not clean", tuple(parts))
 
 
 def _what_was_done(record: CrashRecord) -> Section:
     asked, server, control = record.asked, record.server, record.control
     settings = ", ".join(f"{name} = {value}" for name, value in server.get("settings", {}).items())
     rows = (
-        ("server", f"{server.get('name', MISSING)}{', made for this' if server.get('made_for_this') else ''}"),
+        ("server", f"{server.get('name', MISSING)}{', made for the proof' if server.get('made_for_this') else ''}"),
         ("load", f"{asked.get('sessions')} sessions, each with {asked.get('rows')} rows, one commit after another"),
         ("settings", settings or MISSING),
         ("unsafe by", (", ".join(control.settings.splitlines()) or control.name) if control else ""),

@@ -212,7 +212,7 @@ def _require_control(engine: str, kinds: frozenset[CrashMethod], control: str) -
     known = [each.name for each in registry.controls(engine)]
     if control != LYING_DISK and control not in known:
         raise UsageError(
-            f"--control {control} is not known for {engine}", f"known are {', '.join([*known, LYING_DISK])}"
+            f"--control {control} is not known for {engine}", f"choose one of {', '.join([*known, LYING_DISK])}"
         )
     if control == LYING_DISK and CrashMethod.CUT not in kinds:
         raise UsageError(f"--control {LYING_DISK} loses nothing by --kind kill: {_POWERED}", "use --kind cut or both")
@@ -241,7 +241,7 @@ def use_server(name: str) -> Iterator[Callable[[], Rig]]:
     """Provide a managed server of the user's, whose processes are killed. UsageError for any other target."""
     if "://" in name or "," in name:
         raise UsageError(
-            f"{name} is not a managed server, and no other server is crashed",
+            f"{name} is not a managed server, and slob crashes only servers that it made",
             "leave out --server: a server is made for the proof, and destroyed afterwards",
         )
     server = registry.require_server(name)

@@ -210,7 +210,7 @@ def _slow_stretches(rows: Sequence[Mapping[str, Any]]) -> tuple[Section, ...]:
 
 
 def _occurrences(rows: Sequence[Mapping[str, Any]]) -> Section:
-    head = ("what", "times", "every", "in all", "ops/s from it on", "else", "difference")
+    head = ("what", "times", "every", "in all", "ops/s from it on", "otherwise", "difference")
     cells = [
         (
             row["kind"], number(row["count"]), seconds(row["every_s"]), _together(row["seconds"]),

@@ -108,7 +108,7 @@ class FailoverRequest:
             )
         if places.are_managed(self.targets) and (self.on_outage or self.repair):
             raise UsageError(
-                "slob kills, promotes and mends managed servers itself",
+                "slob kills, promotes and repairs managed servers itself",
                 "--on-outage and --repair are for servers by URL",
             )
 

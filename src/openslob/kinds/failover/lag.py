@@ -127,7 +127,7 @@ class LagSampler:
             # A primary that is gone writes no beats that a copy could lack.
             heartbeat_s=self._beats.behind_s(beat.number if beat else 0, at_ns) if primary else None,
             said_s=reading.said_s,
-            why=why or ("" if behind is not None else "the servers do not tell their position in bytes"),
+            why=why or ("" if behind is not None else "the servers do not report their position in bytes"),
         )
 
     def _read(self, number: int) -> CopyReading:

@@ -213,7 +213,7 @@ def _lost(record: FailoverRecord) -> Section:
 
 
 def _lag(record: FailoverRecord) -> Section:
-    head = ("copy", "most bytes", "last", "heartbeat, most", "last", "it says, most", "why unknown")
+    head = ("copy", "bytes behind", "last", "heartbeat lag", "last", "reported lag", "why unknown")
     rows = [
         (f"{cycle.number}. {record.short_name(str(row.get('copy')))}", *_lag_cells(row))
         for cycle in record.cycles
@@ -224,7 +224,7 @@ def _lag(record: FailoverRecord) -> Section:
     if len(reasons) == 1:
         why = named_paragraphs((MISSING, reason) for reason in reasons if reason)
         parts = (TextTable(head[:-1], [row[:-1] for row in rows]), *why)
-    return Section("Lag of copies before the outage", parts)
+    return Section("Lag of copies before the outage", parts, ": the highest, and the last")
 
 
 def _lag_cells(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -258,7 +258,7 @@ def fresh_pair(engine: str, tell: Callable[[str], None]) -> Iterator[ManagedPair
     if engine not in registry.standby_engines():
         known = ", ".join(registry.standby_engines())
         raise UsageError(
-            f"slob makes no standbys of {engine} servers (but of {known})",
+            f"slob makes standbys of {known} servers, not of {engine}",
             "replicate servers of your own, and name them by URL: --target URL,URL --on-outage COMMAND",
         )
     with _make_servers(NAMES, tell):

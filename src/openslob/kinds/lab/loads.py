@@ -63,7 +63,7 @@ def require_known(names: tuple[str, ...]) -> None:
     """Raise UsageError for the name of a load that does not exist."""
     for name in names:
         if name not in _LOADS:
-            raise UsageError(f"--loads: there is no load {name!r}", f"known are {', '.join(NAMES)}")
+            raise UsageError(f"--loads: there is no load {name!r}", f"there are {', '.join(NAMES)}")
 
 
 def reading_and_writing(names: Iterable[str]) -> list[tuple[str, ...]]:

@@ -77,7 +77,7 @@ def questions(engine: str, texts: Sequence[str], ready: Sequence[str], loads: tu
     own = registry.ready_settings(engine)
     for name in ready:
         if name not in ready_names():
-            raise UsageError(f"--ready: there is no ready setting {name!r}", f"known are {', '.join(ready_names())}")
+            raise UsageError(f"--ready: there is no ready setting {name!r}", f"there are {', '.join(ready_names())}")
     chosen = [each for each in own if each.name in ready or not (ready or texts or each.on_request)]
     found = [_of_ready(each) for each in chosen]
     known = {each.setting: each for each in map(_of_ready, own)}

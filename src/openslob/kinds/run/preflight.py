@@ -146,7 +146,7 @@ def role_findings(workload: Workload, facts: ServerFacts) -> Iterator[Finding]:
     for role in sorted({part.workload.instance_role for part in workload.parts} - {InstanceRole.ANY}):
         if not any(map(role.includes, roles)):
             why = f"INSTANCE_ROLE is {role}, and the target has no instance of that role"
-            yield Finding("cluster", why, "name a primary and its copies, divided by commas, as --target", True)
+            yield Finding("cluster", why, "name a primary and its copies, separated by commas, as --target", True)
 
 
 def host_memory(location: ServerLocation, host: Host | None = None) -> int | None:
@@ -182,8 +182,8 @@ def purpose_findings(workload: Workload, memory: Memory, host_bytes: int | None 
             blocking = purpose.mode is Mode.PIO and cache is not None and data <= cache
             yield Finding("mode", purpose.why, remedies[purpose.mode], blocking, spoils=True)
     if workload.mode is Mode.PIO and memory.no_device:
-        remedy = "take the engine's reads for what they are: requests to that storage"
-        yield Finding("storage", f"no read will be known to be one of a device: {memory.no_device}", remedy, False)
+        remedy = "call them reads of the engine, not physical ones, when you quote them"
+        yield Finding("storage", f"whether reads reach a device will be unknown: {memory.no_device}", remedy, False)
     elif workload.mode is Mode.PIO and not memory.direct_io:
         verb = "serves" if host_bytes and data <= host_bytes else "may serve"
         why = f"the server does buffered I/O: the page cache {verb} what the engine reads{_of_host(data, host_bytes)}"

@@ -309,7 +309,7 @@ class _Run:
         self._patience.allow(CLOSING_S if session_pool.overdue else None)
         if session_pool.errors or self._patience.interrupt.requested:
             why = session_pool.errors[0] if session_pool.errors else "it was stopped"
-            self._builder.notes.append(f"the probe after the load was not made to its end: {why}")
+            self._builder.notes.append(f"the probe after the load was cut short: {why}")
             return
         for part in (*counts.parts(), *singles.parts()):
             folder.raw.event(Event.PROBE, part.text)

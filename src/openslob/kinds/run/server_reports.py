@@ -42,7 +42,7 @@ class ServerReports:
         try:
             self._require()
         except SlobError as error:
-            why = f"{_PARAMETER}={self._kind} can't be had: {error.what}"
+            why = f"{_PARAMETER}={self._kind} is not possible: {error.what}"
             instead = f"{_PARAMETER}={StatisticsType.NONE} runs without"
             remedy = f"{error.remedy.rstrip(';')}; {instead}" if error.remedy else instead
             yield Finding("report", why, remedy, blocking=self._is_demanded)

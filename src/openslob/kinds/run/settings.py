@@ -93,7 +93,7 @@ def ask_of_run(target: str, texts: Texts) -> SettingsGrid:
         if effect is Effect.NEW_SERVER:
             wanted = f"--set {name}={found.values[name][0]}"
             raise UsageError(
-                f"a server is made with its {name}: a run can't change it", f"slob sweep {wanted} makes one"
+                f"{name} is fixed when a server is created", f"slob sweep {wanted} creates one for it"
             )
     return found
 

@@ -246,5 +246,5 @@ def test_engines_that_can_be_managed():
         *("postgresql", "mariadb"),
     ]
     assert registry.engine_on_demand("big") is None
-    with pytest.raises(UsageError, match="known are mariadb, postgresql"):
+    with pytest.raises(UsageError, match="choose one of mariadb, postgresql"):
         registry.name_embedded("sybase")

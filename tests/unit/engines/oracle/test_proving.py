@@ -265,7 +265,7 @@ def test_a_pluggable_database_s_own_counters_have_the_session_s_work_and_little_
 
 
 def test_own_counters_are_asked_for_in_a_pluggable_database_only_and_with_a_right():
-    with pytest.raises(NotAskedError, match="no pluggable database"):
+    with pytest.raises(NotAskedError, match="not a pluggable database"):
         asked_of("own counters", Counting({"container": 1}))
     with pytest.raises(NotAskedError, match=r"needs SELECT on V_\$CON_SYSSTAT"):
         asked_of("own counters", Counting({"v$sysstat": 1, "v$con_sysstat": 1}, refuses="v$con_sysstat"))

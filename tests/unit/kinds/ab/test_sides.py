@@ -60,10 +60,10 @@ def test_a_parameter_of_managed_servers_is_one_of_its_specification():
 @table(
     ("text", "said"),
     [
-        ("nosuch", "'nosuch' is no setting, no server and no program"),
+        ("nosuch", "'nosuch' is neither a setting nor a server nor a program"),
         ("'", "can't be read as a command"),
         (" ", "a side of the comparison is empty"),
-        ("block_size=4K", "a server is made with its block_size"),
+        ("block_size=4K", "block_size is fixed when a server is created"),
         ("cache=much", "cache=much"),
     ],
 )

@@ -231,10 +231,10 @@ def test_the_answer_counts_what_the_server_did_and_only_where_it_met_the_fault()
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--fault-for", "2s"), "--fault-for and --fault-on are of a fault of storage; name one: --fault NAME"),
-        (("--fault-on", "tables"), "--fault-for and --fault-on are of a fault of storage; name one: --fault NAME"),
+        (("--fault-for", "2s"), "--fault-for and --fault-on describe a fault, and none is given; add --fault NAME"),
+        (("--fault-on", "tables"), "--fault-for and --fault-on describe a fault, and none is given; add --fault NAME"),
         (("--fault", "fsync-once", "--fault-for", "2s"), "--fault fsync-once does not last for a time"),
-        (("--fault", "stall", "--server", "x"), "the storage of x has no faults: its data are not on ours"),
+        (("--fault", "stall", "--server", "x"), "on an ordinary file system, which can't be made to fail"),
     ],
 )
 def test_what_can_not_be_asked_of_a_fault_is_refused(tmp_path, words, said):

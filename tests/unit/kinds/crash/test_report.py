@@ -160,10 +160,10 @@ def test_proofs_are_not_compared(results):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--server", "postgresql://h/d"), "is no managed server, and slob crashes no server that it did not make"),
-        (("--server", "x", "--kind", "cut"), "the storage of x can't be cut off"),
+        (("--server", "postgresql://h/d"), "is not a managed server, and slob crashes only servers that it made"),
+        (("--server", "x", "--kind", "cut"), "the data of x are on an ordinary file system, which can't be cut off"),
         (("--server", "x", "--control", "fsync-off"), "--control is for a server that is made for the proof"),
-        (("--control", "flush-log-2"), "--control flush-log-2 is not known for postgresql; known are fsync-off"),
+        (("--control", "flush-log-2"), "--control flush-log-2 is not known for postgresql; choose one of fsync-off"),
         (("--control", "lying-disk"), "--control lying-disk loses nothing by --kind kill"),
         (
             ("--require", "control_caught"),

@@ -9,7 +9,7 @@ from openslob.kinds.failover.report import failover_document
 from openslob.report.terminal import render_text
 
 RECORD = FIXTURES / "records" / "failover-v1" / "measured" / "failover.json"
-WHY = "the servers do not tell their position in bytes"
+WHY = "the servers do not report their position in bytes"
 
 
 def lag_of(*reasons: str) -> str:

@@ -121,7 +121,7 @@ def test_no_page_cache_is_blamed_where_storage_is_a_service():
     assert (server.family, server.number, server.caution) == ("P", "1", "A: careful")
     (found,) = purpose_findings(workload("2G", "pio"), server)
     assert (found.name, found.blocking, found.spoils) == ("storage", False, False)
-    assert found.why.endswith("one of a device: A's blocks are in a service")
+    assert found.why.endswith("reads reach a device will be unknown: A's blocks are in a service")
     assert "page cache" not in f"{found.why} {found.remedy} {purposes(2 * GIB, server)[0].why}"
     assert purposes(2 * GIB, server)[0].possible
 

@@ -105,7 +105,7 @@ def test_without_them_a_run_goes_on_and_nothing_licensed_is_touched(kind, consen
     files, (note,) = bracketed(engine, frozenset(consented), StatisticsType(kind))
     assert (files, engine.log) == ({}, ["window"])
     assert said in note
-    assert note.startswith(f"DATABASE_STATISTICS_TYPE={kind} can't be had: ")
+    assert note.startswith(f"DATABASE_STATISTICS_TYPE={kind} is not possible: ")
     assert note.endswith("; DATABASE_STATISTICS_TYPE=none runs without")
 
 

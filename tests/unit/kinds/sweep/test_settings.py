@@ -164,7 +164,7 @@ def test_what_can_not_be_run_is_one_line(tried, texts, why):
     ("texts", "why"),
     [
         ({"io_method": ["sync", "worker"]}, "has several values; slob sweep --set io_method=sync,worker"),
-        ({"data_checksums": ["off"]}, "a server is made with its data_checksums"),
+        ({"data_checksums": ["off"]}, "data_checksums is fixed when a server is created"),
     ],
 )
 def test_a_run_has_one_value_that_needs_no_new_server(tried, monkeypatch, texts, why):

@@ -45,7 +45,7 @@ def program_of(words: Sequence[str], path: str | None = None) -> str:
     if found := shutil.which(words[0], path=path):
         return found
     if os.path.lexists(words[0]) and "/" in words[0]:
-        raise UnrunnableError(f"the command {words[0]} can't be run: it is no program", NOT_RUNNABLE)
+        raise UnrunnableError(f"the command {words[0]} can't be run: it is not a program", NOT_RUNNABLE)
     raise UnrunnableError(f"the command {words[0]} is not found", NOT_FOUND)
 
 
