@@ -136,9 +136,9 @@ def load(path: Path) -> ReportText:
     except TooLargeError:
         raise ReportError(f"{name}: too large for a report (more than {_LARGEST >> 20} MB)", _REMEDY) from None
     except UnreadableError as error:
-        raise ReportError(f"{name}: cannot be read: {error}") from None
+        raise ReportError(f"{name}: can't be read: {error}") from None
     except OSError as error:
-        raise ReportError(f"{name}: cannot be read: {error.strerror or error}") from None
+        raise ReportError(f"{name}: can't be read: {error.strerror or error}") from None
     return recognise(data, name)
 
 

@@ -120,7 +120,7 @@ def _about(table: Mapping[str, Any], path: Path) -> SweepFile:
             raise UsageError(f"{path}: {key} in [{SWEEP}] is unknown or has the wrong type", f"the keys are {known}")
     for key in ("repeats", "data_per_cache"):
         if table.get(key, 1) < 1:
-            raise UsageError(f"{path}: {key} in [{SWEEP}] is below 1")
+            raise UsageError(f"{path}: {key} in [{SWEEP}] is below 1", "give 1 or more")
     figures = tuple(map(str, table.get("figures", ())))
     unknown = next((name for name in figures if name not in METRICS), None)
     if unknown:

@@ -75,7 +75,7 @@ def hdr_log(runs: Sequence[HdrRun]) -> str:
         for (second, kind), counts in _intervals(run)
     ]
     if not lines:
-        raise SlobError("there is no latency over time in these records")
+        raise SlobError("there is no latency over time in these records", "choose another format")
     return "\n".join([*head, *lines]) + "\n"
 
 

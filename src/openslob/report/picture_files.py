@@ -26,7 +26,7 @@ _EXTERNAL_PANELS = ("pio_read_per_s", "pio_read_mb_per_s")
 def check_format(path: Path) -> None:
     """Raise UsageError unless `draw_external_points` can write a file with the suffix of ``path``."""
     if path.suffix.lower() not in PICTURE_FORMATS:
-        raise UsageError(f"{path}: a picture is one of {', '.join(PICTURE_FORMATS)}")
+        raise UsageError(f"{path} is not the name of a picture", f"end it in one of {', '.join(PICTURE_FORMATS)}")
 
 
 def draw_history(found: Sequence[History], suffix: str, theme: Theme = Theme.LIGHT) -> bytes:

@@ -149,7 +149,7 @@ def test_the_output_files_ending_gives_the_format(slob, tmp_path, ending, first)
         (["--columns", "nothing"], "unknown column nothing"),
         (["--format", "xlsx"], "--format xlsx needs an output file"),
         (["--pattern", "("], "not a regular expression"),
-        (["--petals", "x.gif"], "a picture is one of"),
+        (["--petals", "x.gif"], "x.gif is not the name of a picture"),
         (["-o", "x.png"], "x.png is named as a picture, but --output writes a table"),
         (["-o", "x.svg"], "--petals x.svg"),
         (["--format", "csv", "-o", "x.html"], "--petals x.html"),

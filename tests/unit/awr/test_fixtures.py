@@ -251,7 +251,7 @@ def test_io_by_function_and_parameters():
         ("empty.txt", "the file is empty"),
         ("not_a_report_ora.txt", "ORA-20019: invalid interval of snapshots"),
         ("awrdiff.txt", "compare-periods"),
-        ("absent.txt", "cannot be read"),
+        ("absent.txt", "can't be read"),
     ],
 )
 def test_a_file_that_is_no_report_is_one_clear_line(name, words):

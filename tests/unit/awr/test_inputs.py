@@ -81,7 +81,7 @@ def test_packed_reports(slob, tmp_path, ending, pack):
     path.write_bytes(pack(TEXT)[:200])
     code, _, err = slob(path)
     assert code == 2
-    assert "cannot be read" in err
+    assert "can't be read" in err
 
 
 def test_an_archive(slob, tmp_path):

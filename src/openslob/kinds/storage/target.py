@@ -86,14 +86,14 @@ def existing_file(path: Path, block_size: int) -> TestFile:
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}") from error
     if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
-        raise UsageError(f"{path} is neither a file nor a block device")
+        raise UsageError(f"{path} is neither a file nor a block device", "give one, or a directory")
     if _UNSAFE.search(name := str(path.absolute())):
         raise UsageError(
             f"fio misreads the name {name!r} in its job file", "make a link with a plain name, and give it"
         )
     usable = size // block_size * block_size
     if not usable:
-        raise UsageError(f"{path} is shorter than one block of {format_bytes(block_size)}")
+        raise UsageError(f"{path} is shorter than one block of {format_bytes(block_size)}", "give a larger one")
     return TestFile(path.absolute(), str(path), usable, ours=False)
 
 

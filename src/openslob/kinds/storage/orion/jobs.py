@@ -194,7 +194,7 @@ def paths_in(file: Path) -> tuple[Path, ...]:
     real = [path.resolve() for path in paths]
     for path, target in zip(paths, real, strict=True):
         if real.count(target) > 1:
-            raise UsageError(f"{file} names {path} more than once")
+            raise UsageError(f"{file} names {path} more than once", "name each LUN once")
     return paths
 
 
@@ -221,5 +221,5 @@ def volume(files: Sequence[TestFile], options: Options) -> Volume:
         )
     unit = max(options.size_large, options.stripe if options.simulate is SimulatedArray.RAID0 else 0)
     if smallest < unit:
-        raise UsageError(f"{files[sizes.index(smallest)].label} is shorter than {format_bytes(unit)}")
+        raise UsageError(f"{files[sizes.index(smallest)].label} is below {format_bytes(unit)}", "use a larger LUN")
     return Volume(tuple(files), smallest // unit * unit)
