@@ -32,7 +32,8 @@ class Parameters(TypedDict, total=False):
     """
 
     compressible: int
-    """Share of each incompressible text that compresses all the same. Allowed: a whole number from 0 to 90. Default: 0.
+    """Share of OBFUSCATE_COLUMNS' text that is constant, so that it compresses. Allowed: a whole number from 0 to 90.
+    Default: 0.
     """
 
     load_parallel_degree: int
@@ -94,7 +95,7 @@ class Parameters(TypedDict, total=False):
     """
 
     access: str
-    """How keys are drawn: all alike, by a Zipf law with an exponent, or with DO_HOTSPOT's hot spot. Allowed: uniform,
+    """How rows are chosen: all equally often, by a Zipf law with an exponent, or with DO_HOTSPOT. Allowed: uniform,
     hotspot, or zipf: with an exponent from 0.001 to 2, such as zipf:0.99. Default: uniform.
     """
 
@@ -131,11 +132,11 @@ class Parameters(TypedDict, total=False):
     """Operations per second over all sessions; default: no limit. Allowed: a number from 0.001 to 1000000000."""
 
     target_iops: float
-    """The rate in block visits instead of operations per second. Allowed: a number from 0.001 to 1000000000."""
+    """Block visits per second in all, instead of TARGET_OPS. Allowed: a number from 0.001 to 1000000000."""
 
     rate_schedule: str
-    """Operations per second that change: BEGIN:RATE of each stage, and BEGIN:FROM-TO of a ramp. Allowed: BEGIN:RATE of
-    each stage, such as 0s:1000,60s:5000; a ramp to the next stage is 60s:1000-5000.
+    """A rate that changes, in operations per second: BEGIN:RATE of each stage, BEGIN:FROM-TO of a ramp. Allowed:
+    BEGIN:RATE of each stage, such as 0s:1000,60s:5000; a ramp to the next stage is 60s:1000-5000.
     """
 
     pacing: Literal["uniform", "poisson"]
@@ -144,7 +145,7 @@ class Parameters(TypedDict, total=False):
     """
 
     loop: Literal["server", "client"]
-    """server: a procedure there does the operations; client: each is sent there. Not to be compared. Allowed: server or
+    """server: a procedure does the operations; client: slob sends each one. Never compare the two. Allowed: server or
     client. Default: server.
     """
 
@@ -169,12 +170,13 @@ class Parameters(TypedDict, total=False):
     """
 
     mode: Literal["pio", "lio", "redo", "scan", "churn"]
-    """Reads, cached reads, commits, scans or churn. A verdict says if it was. Allowed: pio, lio, redo, scan or churn.
+    """What to measure: reads, cached reads, commits, scans or churn. A verdict says if the run did. Allowed: pio, lio,
+    redo, scan or churn.
     """
 
     database_statistics_type: Literal["none", "awr", "statspack"]
-    """Reports of the server's own on the window; awr needs its licence and `--consent awr`. Allowed: none, awr or
-    statspack. Default: none.
+    """The server's own reports on the window; awr needs a licence and `--consent awr`. Allowed: none, awr or statspack.
+    Default: none.
     """
 
     price: str
@@ -206,7 +208,8 @@ class SweptParameters(TypedDict, total=False):
     """
 
     compressible: int | Sequence[int]
-    """Share of each incompressible text that compresses all the same. Allowed: a whole number from 0 to 90. Default: 0.
+    """Share of OBFUSCATE_COLUMNS' text that is constant, so that it compresses. Allowed: a whole number from 0 to 90.
+    Default: 0.
     """
 
     load_parallel_degree: int | Sequence[int]
@@ -268,7 +271,7 @@ class SweptParameters(TypedDict, total=False):
     """
 
     access: str | Sequence[str]
-    """How keys are drawn: all alike, by a Zipf law with an exponent, or with DO_HOTSPOT's hot spot. Allowed: uniform,
+    """How rows are chosen: all equally often, by a Zipf law with an exponent, or with DO_HOTSPOT. Allowed: uniform,
     hotspot, or zipf: with an exponent from 0.001 to 2, such as zipf:0.99. Default: uniform.
     """
 
@@ -305,11 +308,11 @@ class SweptParameters(TypedDict, total=False):
     """Operations per second over all sessions; default: no limit. Allowed: a number from 0.001 to 1000000000."""
 
     target_iops: float | Sequence[float]
-    """The rate in block visits instead of operations per second. Allowed: a number from 0.001 to 1000000000."""
+    """Block visits per second in all, instead of TARGET_OPS. Allowed: a number from 0.001 to 1000000000."""
 
     rate_schedule: str | Sequence[str]
-    """Operations per second that change: BEGIN:RATE of each stage, and BEGIN:FROM-TO of a ramp. Allowed: BEGIN:RATE of
-    each stage, such as 0s:1000,60s:5000; a ramp to the next stage is 60s:1000-5000.
+    """A rate that changes, in operations per second: BEGIN:RATE of each stage, BEGIN:FROM-TO of a ramp. Allowed:
+    BEGIN:RATE of each stage, such as 0s:1000,60s:5000; a ramp to the next stage is 60s:1000-5000.
     """
 
     pacing: Literal["uniform", "poisson"] | Sequence[Literal["uniform", "poisson"]]
@@ -318,7 +321,7 @@ class SweptParameters(TypedDict, total=False):
     """
 
     loop: Literal["server", "client"] | Sequence[Literal["server", "client"]]
-    """server: a procedure there does the operations; client: each is sent there. Not to be compared. Allowed: server or
+    """server: a procedure does the operations; client: slob sends each one. Never compare the two. Allowed: server or
     client. Default: server.
     """
 
@@ -343,12 +346,13 @@ class SweptParameters(TypedDict, total=False):
     """
 
     mode: Literal["pio", "lio", "redo", "scan", "churn"] | Sequence[Literal["pio", "lio", "redo", "scan", "churn"]]
-    """Reads, cached reads, commits, scans or churn. A verdict says if it was. Allowed: pio, lio, redo, scan or churn.
+    """What to measure: reads, cached reads, commits, scans or churn. A verdict says if the run did. Allowed: pio, lio,
+    redo, scan or churn.
     """
 
     database_statistics_type: Literal["none", "awr", "statspack"] | Sequence[Literal["none", "awr", "statspack"]]
-    """Reports of the server's own on the window; awr needs its licence and `--consent awr`. Allowed: none, awr or
-    statspack. Default: none.
+    """The server's own reports on the window; awr needs a licence and `--consent awr`. Allowed: none, awr or statspack.
+    Default: none.
     """
 
     price: str | Sequence[str]

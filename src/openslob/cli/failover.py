@@ -60,9 +60,7 @@ ON_OUTAGE = Annotated[
         help="What makes the outage of your own servers and lets another take over; default: you, by hand.",
     ),
 ]
-REPAIR = Annotated[
-    str | None, typer.Option(metavar="COMMAND", help="What repairs your servers after each outage.")
-]
+REPAIR = Annotated[str | None, typer.Option(metavar="COMMAND", help="What repairs your servers after each outage.")]
 CYCLES = Annotated[
     int, typer.Option(metavar="N", min=1, max=10_000, callback=rehearsal.repeats, help="Number of outages.")
 ]

@@ -92,9 +92,7 @@ def ask_of_run(target: str, texts: Texts) -> SettingsGrid:
     for name, effect in found.effects.items():
         if effect is Effect.NEW_SERVER:
             wanted = f"--set {name}={found.values[name][0]}"
-            raise UsageError(
-                f"{name} is fixed when a server is created", f"slob sweep {wanted} creates one for it"
-            )
+            raise UsageError(f"{name} is fixed when a server is created", f"slob sweep {wanted} creates one for it")
     return found
 
 
