@@ -81,7 +81,7 @@ def test_classes_of_sessions_are_tables_or_one_text():
     assert classes() == (readers, "slob.toml:1")
     assert classes({"SLOB_CLASSES": "a:sessions=1"}) == ("a:sessions=1", "environment")
     assert classes(classes="b:sessions=1;c:sessions=2") == ("b:sessions=1;c:sessions=2", "flag")
-    assert "slob.toml:1: class readers is no table" in error_of("[classes]\nreaders = 16\n")
+    assert "slob.toml:1: class readers is not a table" in error_of("[classes]\nreaders = 16\n")
 
 
 def test_classes_take_the_place_of_a_weaker_number_of_sessions_and_of_no_other(home):

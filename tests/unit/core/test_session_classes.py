@@ -74,7 +74,7 @@ def test_texts_and_tables_mean_the_same_and_are_written_in_one_way():
         (f"a:sessions={MOST_SESSIONS};b:sessions=1", "the classes have 32,769 sessions together"),
         (";", "there are 0 classes of sessions"),
         (";".join(f"c{number}:sessions=1" for number in range(17)), "there are 17 classes of sessions"),
-        ({"readers": 4}, "class readers is no table of parameters"),
+        ({"readers": 4}, "class readers is not a table of parameters"),
     ],
 )
 def test_what_is_no_class_is_refused_in_one_line(classes, why):

@@ -100,7 +100,7 @@ def test_the_parameters_of_the_run_are_one_text():
         ("--session 8", "did you mean --sessions"),
         ("--no-sessions", "no parameter"),
         ("--sessions", "no value"),
-        ("8", "8 is no parameter"),
+        ("8", "8 is not a parameter"),
     ],
 )
 def test_a_wrong_parameter_of_the_run_is_named(words, why):
