@@ -466,7 +466,7 @@ def _against(plateau: Plateau, trace: Trace) -> float:
             return math.inf
     waiting = _waiting(trace)
     under, free = _both(plateau, trace.get("server.runqueue") / np.maximum(waiting, LEAST_WAITING))
-    if len(under) and len(free) and np.mean(under) > max(QUEUED, 2 * np.mean(free)):
+    if len(under) and len(free) and np.mean(under) > max(QUEUED, 2 * float(np.mean(free))):
         # Who waits for a CPU in the midst of a request is counted as waiting for storage.
         return math.inf
     under, free = _both(plateau, waiting)
