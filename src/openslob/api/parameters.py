@@ -145,7 +145,7 @@ class Parameters(TypedDict, total=False):
     """
 
     loop: Literal["server", "client"]
-    """server: a procedure does the operations; client: slob sends each one. Never compare the two. Allowed: server or
+    """server: a procedure does the operations; client: the driver sends them. Never compare the two. Allowed: server or
     client. Default: server.
     """
 
@@ -321,7 +321,7 @@ class SweptParameters(TypedDict, total=False):
     """
 
     loop: Literal["server", "client"] | Sequence[Literal["server", "client"]]
-    """server: a procedure does the operations; client: slob sends each one. Never compare the two. Allowed: server or
+    """server: a procedure does the operations; client: the driver sends them. Never compare the two. Allowed: server or
     client. Default: server.
     """
 

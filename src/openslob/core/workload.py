@@ -373,7 +373,7 @@ class Workload(BaseModel):
     # purpose
     loop: Loop = Field(
         default=Loop.SERVER,
-        description="server: a procedure does the operations; client: slob sends each one. Never compare the two.",
+        description="server: a procedure does the operations; client: the driver sends them. Never compare the two.",
         json_schema_extra={"slob": "LOOP", "unit": "", "group": "purpose"},
     )
     connect_every: int = Field(

@@ -98,7 +98,7 @@ BLOCKS, SPOILS, KNOW = (True, False), (False, True), (False, False)
         ),
         (Server(windows=(("W", None, "TRUE", 90000),)), WORK, "maintenance", SPOILS, "SYS.W"),
         (Server(parameters={"db_flash_cache_file": "/f"}), WORK, "flash cache", SPOILS, "db_flash_cache_size = 0;"),
-        (Server(flash_hits=7), WORK, "smart storage", KNOW, "flash cache"),
+        (Server(flash_hits=7), WORK, "smart storage", KNOW, "load far more"),
         (Server(parameters={"result_cache_mode": "force"}), WORK, "result_cache_mode", KNOW, "MANUAL;"),
         (Server(in_memory="ENABLED"), WORK, "in-memory", SPOILS, "NO INMEMORY;"),
         (

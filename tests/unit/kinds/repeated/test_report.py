@@ -98,7 +98,7 @@ def test_the_parameters_of_the_run_are_one_text():
     ("words", "why"),
     [
         ("--session 8", "did you mean --sessions"),
-        ("--no-sessions", "no parameter"),
+        ("--no-sessions", "not a parameter"),
         ("--sessions", "no value"),
         ("8", "8 is not a parameter"),
     ],
