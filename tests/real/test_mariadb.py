@@ -304,6 +304,6 @@ def test_a_call_that_is_broken_off_where_none_should_be_loses_the_session(server
     workload = Workload(**{**DATA, "sessions": 1, "update_pct": 100, "work_unit": 2})
     with (
         breaking(server, workload, every=3, resumable=False) as session,
-        pytest.raises(SlobError, match=r"session 0 was lost: .*the server aborted the work loop"),
+        pytest.raises(SlobError, match=r"session 0 was lost: .*the server aborted it"),
     ):
         session.run_slice(SliceRequest(0, 0, 2**61, 10))
