@@ -66,7 +66,7 @@ def single_block(measurement: Measurement) -> Verdict | None:
         return unknown(name, "Can't be determined: short scans read several blocks in one request.", **figures)
     if read.value < MIN_BLOCKS:
         few = f"The run read {count_noun(read.value, 'block')} into the cache"
-        return unknown(name, f"{few}, too few below {count(MIN_BLOCKS)} to judge by.", **figures)
+        return unknown(name, f"{few}, and it takes {count(MIN_BLOCKS)} to judge how they were read.", **figures)
     share = 100 * (1 - min(1.0, ahead.value / read.value))
     so = share >= LEAST_SINGLE_PCT
     doubt = "" if so else ": requests and their latency are those of several blocks"

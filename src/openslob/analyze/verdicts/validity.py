@@ -199,7 +199,7 @@ def reads_reached_device(measurement: Observed) -> Verdict:
         return unknown(
             name,
             f"The run read almost nothing physically: {count_noun(requests.value, 'request')}, "
-            f"too few below {count(MIN_READ_REQUESTS)} to judge by.",
+            f"and it takes {count(MIN_READ_REQUESTS)} to judge where they were read.",
             engine_read_requests=requests.value,
         )
     if measurement.no_device:

@@ -186,7 +186,7 @@ def _tell_excuses(cycles: Sequence[CrashCycle], control: CrashControl) -> str:
     reasons = "; ".join(dict.fromkeys(control.may_lose_nothing[kind] for kind in CrashMethod if _has(cycles, kind)))
     caught = sum(not cycle.is_clean for cycle in cycles)
     return (
-        f"{caught} of {len(cycles)} crashes with {control.name} lost something, and none must: {reasons}. It says "
+        f"{caught} of {len(cycles)} crashes with {control.name} lost something, and none has to: {reasons}. It says "
         "nothing of the server's safety"
     )
 

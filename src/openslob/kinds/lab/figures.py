@@ -135,8 +135,8 @@ def _control(record: LabRecord) -> Verdict:
     controls = [each for each in record.results if each.control]
     known = [each for each in controls if each.rate.together is not None]
     if not known:
-        why = "has too few pairs yet" if any(arm.controls for arm in record.arms) else "is not part of this lab"
-        return unknown(CONTROL, f"What must show nothing {why}.")
+        has_one = any(arm.controls for arm in record.arms)
+        return unknown(CONTROL, "The control has too few pairs yet." if has_one else "This lab has no control.")
     off = [each for each in known if each.rate.together]
     near = [each for each in known if each.rate.differs and not each.rate.together]
     if off:

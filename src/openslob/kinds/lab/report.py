@@ -43,7 +43,7 @@ def lab_document(record: LabRecord, folder: Path | None = None) -> Document:
             Answer(lab_answers(record)),
             Section("What each setting does", tuple(_findings(record)), short=True),
             _ratios(record, "Ratio to the value here, with 95 % interval", control=False),
-            _ratios(record, "What must show nothing, with 95 % interval", control=True),
+            _ratios(record, "Controls, which must show nothing, with 95 % interval", control=True),
             _together(record),
             Verdicts(record.verdicts),
             _left_out(record),

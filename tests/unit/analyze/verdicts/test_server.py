@@ -43,7 +43,7 @@ CASES = [
     ("single_block", FAILS, read(100_000, 1001), "those of several blocks. Remedy: switch read-ahead off."),
     ("single_block", FAILS, read(6_044_591, 2_774_804), "54.1 % of 6,044,591"),
     ("single_block", FAILS, read(1000, 2000), "0.0 % of 1,000"),
-    ("single_block", UNKNOWN, read(999, 0), "too few below 1,000"),
+    ("single_block", UNKNOWN, read(999, 0), "it takes 1,000 to judge"),
     ("single_block", UNKNOWN, {**read(100_000, 50_000), "sessions": SCANS}, "short scans read several"),
     ("single_block", UNKNOWN, refused(cache_blocks_prefetched="no right"), "no right"),
     ("scan_path", HOLDS, scanned(0), "100.0 % of 200 scans read through the cache."),

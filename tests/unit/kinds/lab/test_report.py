@@ -56,7 +56,7 @@ def test_the_headline_names_each_value_once_with_its_loads():
 
 def test_what_must_show_nothing_has_a_table_of_its_own():
     text = render_text(lab_document(record()), 200)
-    _, _, below = text.partition("WHAT MUST SHOW NOTHING, WITH 95 % INTERVAL")
+    _, _, below = text.partition("CONTROLS, WHICH MUST SHOW NOTHING, WITH 95 % INTERVAL")
     rows = [line.split()[:3] for line in below.splitlines()[2:4]]
     assert [row[0] for row in rows] == ["io_method=sync", "nothing"]
 
