@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,11 +22,15 @@ from openslob.report.text import run_document
 MADE = made_up()
 
 
-@cache
-def document_of(name: str) -> Document:
-    with TemporaryDirectory() as folder:
-        made = MADE[name](Path(folder)) if name in MADE else stored(name, Path(folder))
-    return sweep_document(made.record, made.runs) if made.kind is SWEEP else made.kind.document(made.record, None)
+@pytest.fixture(scope="module")
+def document_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Document]:
+    @cache
+    def document(name: str) -> Document:
+        folder = tmp_path_factory.mktemp("record")
+        made = MADE[name](folder) if name in MADE else stored(name, folder)
+        return sweep_document(made.record, made.runs) if made.kind is SWEEP else made.kind.document(made.record, None)
+
+    return document
 
 
 def verdict(name: str, outcome: Holds = Holds.FAILS, why: str = "It is so.", **figures: float | str | None) -> Verdict:
@@ -44,7 +47,7 @@ def screen_with(*verdicts: Verdict) -> str:
 
 @pytest.mark.parametrize("columns", [80, 160])
 @pytest.mark.parametrize("name", [*OLD, *MADE])
-def test_it_fits_the_smallest_terminal(name: str, columns: int) -> None:
+def test_it_fits_the_smallest_terminal(document_of: Callable[[str], Document], name: str, columns: int) -> None:
     document = document_of(name)
     if document.screen is None:
         pytest.skip("its kind has no screen")
@@ -117,7 +120,7 @@ def test_cpu_that_others_use_is_no_limit_unless_the_server_waited_for_it() -> No
     assert "limited by the CPU that other programs used" in " ".join(screen_with(waited).split())
 
 
-def test_every_verdict_is_among_the_checks_with_its_question() -> None:
+def test_every_verdict_is_among_the_checks_with_its_question(document_of: Callable[[str], Document]) -> None:
     document = document_of("v4/measured")
     text = render_checks(document, 120)
     shown = re.findall(r"^  [✓✗?] (?:holds|can't tell|\w+) +(\w+)  ", text, re.MULTILINE)
