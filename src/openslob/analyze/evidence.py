@@ -429,9 +429,10 @@ def find_others_on_cpu(look: TraceStretch) -> Evidence | None:
     is_stolen = look.rises("host.steal", 0.1 * look.cores)
     is_taken = has_more_of_others(look) and _is_queue_longer(look)
     # What the hypervisor took is in what others used: it takes more where more is used.
-    more = look.high("others.cpu") - look.usual("others.cpu") - (steal - usual)
-    if is_stolen and not (is_taken and more > steal - usual):
-        share = _most(look.share_of("cpu"), _share_queued(look), _at_rest(look, (steal - usual) / look.cores))
+    by_hypervisor = steal - usual
+    by_programs = look.high("others.cpu") - look.usual("others.cpu") - by_hypervisor
+    if is_stolen and not (is_taken and by_programs > by_hypervisor):
+        share = _most(look.share_of("cpu"), _share_queued(look), _at_rest(look, by_hypervisor / look.cores))
         return Evidence(stolen, share, Strength.RECORDED)
     if not is_taken:
         return None

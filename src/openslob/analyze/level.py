@@ -57,7 +57,7 @@ LEAST_LONGER = 1.05
 WAITS = ("waits.data_io", "waits.log")
 LEAST_WAITING = 0.3
 QUEUE_KEPT = 0.85
-# Where so many of those that wait for storage were ready to run, they waited for a CPU.
+# Sessions that wait for storage, of which this share was ready to run, waited for a CPU.
 QUEUED = 0.5
 # CPU taken away from the server, as a share of one CPU or of all; and what it takes from the score if others took it.
 TAKEN = 0.1

@@ -159,7 +159,7 @@ def _write_into(path: Path, raw: bytes, before: os.stat_result) -> None:
 
 
 def file_identity(path: Path) -> tuple[int, ...]:
-    """Return what is another one when a file has changed or was replaced; empty if it can't be looked at."""
+    """Return a file's inode, size and time of change, which differ once it is changed or replaced; empty if unknown."""
     try:
         status = path.stat()
     except OSError:

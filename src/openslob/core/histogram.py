@@ -151,7 +151,8 @@ class Slow:
 def slowest_of(histogram: Histogram, most: int, batch: int = 1) -> Iterator[float]:
     """Yield the longest latencies of one slice, longest first: the first one exactly, the others within 1 %.
 
-    Of operations in batches of so many, as many in a bucket as there were batches at least: a batch has one latency.
+    ``batch``: so many operations are sent together and have one latency. A bucket then has as many latencies as it has
+    batches at least.
     """
     yield from ([histogram.max_us] if histogram.counts else [])
     left, first = most - 1, 1

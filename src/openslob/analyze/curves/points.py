@@ -379,10 +379,10 @@ def _class_figure(runs: Sequence[Run], of: str, name: str) -> Estimate:
         return found
     reasons = [stage.why for run in runs if (stage := stage_of(run.record, of_class)) and stage.why]
     # Before the first stage, and before a ramp, there is no change to recover from.
-    return _unrecovered(reasons, runs) or (Estimate(None) if found.mean is None else found)
+    return _explain_unrecovered(reasons, runs) or (Estimate(None) if found.mean is None else found)
 
 
-def _unrecovered(reasons: Sequence[str], runs: Sequence[Run]) -> Estimate | None:
+def _explain_unrecovered(reasons: Sequence[str], runs: Sequence[Run]) -> Estimate | None:
     """Return why runs have no time to recover; None if there is no reason. Those that did not would make it longer."""
     which = "" if len(reasons) == len(runs) else f"in {len(reasons)} of {len(runs)} runs "
     return Estimate(None, why=f"{which}{reasons[0]}") if reasons else None
@@ -395,7 +395,7 @@ def _reason(record: RunRecord) -> str:
 def _metric(runs: Sequence[Run], name: str) -> Estimate:
     figures = [run.record.summary.get(name) for run in runs]
     reasons = [figure.why for figure in figures if figure and figure.why]
-    if name in CHANGING and (unknown := _unrecovered(reasons, runs)):
+    if name in CHANGING and (unknown := _explain_unrecovered(reasons, runs)):
         return unknown
     estimate = _of_runs(runs, [None if figure is None else figure.value for figure in figures])
     if estimate.mean is None:

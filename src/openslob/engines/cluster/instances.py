@@ -386,8 +386,9 @@ def _others(deltas: Sequence[EngineDelta]) -> dict[str, float]:
 
 
 def _amount(name: str, deltas: Sequence[EngineDelta]) -> float | None:
-    known: list[float] = [value for delta in deltas if (value := getattr(delta, name)) is not None]
-    return sum(known) if len(known) == len(deltas) or (known and name in CHURN_COUNTERS) else None
+    values: list[float | None] = [getattr(delta, name) for delta in deltas]
+    known = [value for value in values if value is not None]
+    return _total(known if known and name in CHURN_COUNTERS else values)
 
 
 def _total(values: Iterable[float | None]) -> float | None:
