@@ -40,7 +40,7 @@ def mark(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
     if (name := server_of(item)) in PROMISED:
         item.user_properties.append(("server", name))
-    if is_compared(item):
+    if is_compared(item) or is_of_another_release(item):
         item.add_marker(pytest.mark.nightly)
 
 
@@ -54,6 +54,17 @@ def is_compared(item: Any) -> bool:
         return False
     is_strange = SUBJECTS.get(server_of(item), ("", ""))[1] == STRANGER
     return is_strange or item.get_closest_marker("same_draws") is not None
+
+
+def is_of_another_release(item: Any) -> bool:
+    """Return whether a contract test is of a release whose engine keeps the contract on another server, too.
+
+    What releases differ in shows in the tests of the promised servers: a check, a load, exact runs, samples.
+    """
+    if item.path.parent.name != "contract":
+        return False
+    module, version = SUBJECTS.get(server_of(item), ("", ""))
+    return version == STRANGER and module in {other for other, theirs in SUBJECTS.values() if theirs != STRANGER}
 
 
 def is_on_servers(item: pytest.Item) -> bool:

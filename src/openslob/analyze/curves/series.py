@@ -67,6 +67,9 @@ MIN_CHANGE_PCT = 5.0
 # α. With 2, doubling the sessions must give at least a quarter more throughput (X³ / N grows, since R = N / X). With 1
 # it would have to give 41 %, and the knee would be where most users would still add sessions.
 PREFERENCE = 2
+# From this share of the peak on, a point is at the limit that the peak has: one below it, such as a knee whose latency
+# alone rises beyond it, is not yet limited by what limits the peak.
+FULL_SHARE = 0.9
 
 
 class TailTrend(StrEnum):
@@ -297,18 +300,19 @@ def series_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str =
     rates = [(point.sessions, x) for point in ordered if (x := point.mean(axes.throughput)) is not None]
     by_sessions = all(point.along == SESSIONS for point in ordered)
     scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates]) if by_sessions else NoFit(ONE_COUNT)
-    return Series(key, called or label(key), ordered, axes, knee, scaling, _find_exhausted(ordered, knee))
+    return Series(key, called or label(key), ordered, axes, knee, scaling, _find_exhausted(ordered, knee, axes.throughput))
 
 
-def _find_exhausted(ordered: Sequence[Point], result: KneeResult) -> Exhausted | None:
-    """Return the limiting resource at the peak, and the first point from the knee on where it is the limit."""
+def _find_exhausted(ordered: Sequence[Point], result: KneeResult, throughput: str) -> Exhausted | None:
+    """Return the limiting resource at the peak, and the first point from the knee on with nearly its rate by it."""
     from_knee = [point for point in ordered if result.knee is not None and point.step >= result.knee]
     peak = next((point for point in from_knee if point.step == result.peak), None)
     if peak is None or peak.limit is None:
         return None
-    since = peak
+    since, full = peak, FULL_SHARE * (peak.mean(throughput) or 0.0)
     for point in reversed(from_knee[: from_knee.index(peak)]):
-        if point.limit is None or point.limit.resource != peak.limit.resource:
+        is_full = (point.mean(throughput) or 0.0) >= full
+        if point.limit is None or point.limit.resource != peak.limit.resource or not is_full:
             break
         since = point
     return Exhausted(peak.limit, since.sessions, since.at)

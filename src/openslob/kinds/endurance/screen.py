@@ -37,6 +37,8 @@ _KNOWN_BY: Mapping[object, str] = {
     Known.PROBE: "shown by the probe",
     Known.FLAT: "the rate is too even for a latency",
 }
+# Stretches of one cause that cost less of all operations are told by the report alone.
+_WORTH_TELLING = 0.001
 # Fewer are seen better in the table.
 _FEWEST_BARS = 5
 _LEAST_SHARE = 0.01
@@ -57,7 +59,7 @@ def endurance_screen(record: EnduranceRecord, folder: Path | None) -> Screen:
         return Screen(subject, ("Nothing was measured yet.",), called=called)
     return Screen(
         subject,
-        (_answer(record), *_slow(record.tables.get("episodes", ()))),
+        (_answer(record), *_slow(record)),
         _parts(record, folder),
         ((f"slob report {called}", "pictures over the whole time"),),
         called,
@@ -142,19 +144,21 @@ def _uncapitalized(text: str) -> str:
     return f"{text[:1].lower()}{text[1:]}"
 
 
-def _slow(episodes: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return what slow stretches cost by cause, the costliest first; nothing if there were none."""
-    by_cause: dict[str, list[Mapping[str, Any]]] = {}
-    for row in sorted(episodes, key=lambda row: -row["lost_ops"]):
-        by_cause.setdefault(row["cause"], []).append(row)
-    if not by_cause:
+def _slow(record: EnduranceRecord) -> tuple[str, ...]:
+    """Return what slow stretches cost by cause, the costliest first; nothing of those that cost hardly anything."""
+    lost: dict[str, list[float]] = {}
+    for row in record.tables.get("episodes", ()):
+        lost.setdefault(row["cause"], []).append(row["lost_ops"])
+    least = _WORTH_TELLING * (record.value("ops_per_s") or 0.0) * record.measured_s
+    told = {cause: each for cause, each in lost.items() if sum(each) >= least}
+    if not told:
         return ()
-    causes = (
-        f"{cause} ({len(rows)}, {number(round(sum(row['lost_ops'] for row in rows)))} operations lost)"
-        for cause, rows in list(by_cause.items())[:2]
-    )
-    more = f" and {len(by_cause) - 2} more causes" if len(by_cause) > 2 else ""
-    return (f"Slow stretches: {'; '.join(causes)}{more}.",)
+    causes = [
+        f"{cause} ({len(each)}, {number(round(sum(each)))} operations lost)"
+        for cause, each in sorted(told.items(), key=lambda item: -sum(item[1]))
+    ]
+    more = f" and {len(causes) - 2} more causes" if len(causes) > 2 else ""
+    return (f"Slow stretches: {'; '.join(causes[:2])}{more}.",)
 
 
 def _of_segments(record: EnduranceRecord, folder: Path | None, load: Workload) -> list[Verdict]:

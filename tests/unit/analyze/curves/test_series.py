@@ -200,6 +200,16 @@ def test_a_resource_is_exhausted_from_where_no_other_one_is_the_limit_up_to_the_
     assert (series.exhausted.limit.resource, series.exhausted.sessions) == (CPU, 16)
 
 
+def test_a_knee_far_below_the_peak_is_not_yet_at_the_limit_of_the_peak() -> None:
+    """Latency alone makes it the knee: twice the rate is still to be had."""
+    rates = {1: 12_400.0, 2: 22_000.0, 4: 26_400.0, 8: 31_000.0, 16: 36_800.0, 32: 39_100.0}
+    runs = [run(n, rate, 1e6 * n / rate, limit=STORAGE) for n, rate in rates.items()]
+    (series,) = point_set(runs).series
+    assert series.knee is not None
+    assert series.exhausted is not None
+    assert (series.knee.sessions, series.exhausted.sessions) == (2, 16)
+
+
 def test_nothing_is_exhausted_on_a_line_that_still_rises() -> None:
     runs = [run(n, n * 1e4, 100, limit="storage") for n in COUNTS[:4]]
     assert point_set(runs).series[0].exhausted is None

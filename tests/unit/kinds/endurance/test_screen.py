@@ -61,6 +61,19 @@ def test_what_may_be_a_cap_or_latency_is_said_to_be_either(record: EnduranceReco
     assert "The rate" not in said
 
 
+def test_slow_stretches_are_told_by_what_they_cost_unless_that_is_next_to_nothing(record: EnduranceRecord) -> None:
+    done = (record.value("ops_per_s") or 0.0) * record.measured_s
+    shares = [("lock", 0.01), ("lock", 0.02), ("checkpoint", 0.05), ("vacuum", 0.0005), ("vacuum", 0.0002)]
+    rows = [{"cause": cause, "lost_ops": share * done} for cause, share in shares]
+    with_rows = record.model_copy(update={"tables": {**record.tables, "episodes": rows}})
+    said = endurance_screen(with_rows, None).answer[1]
+    assert said.startswith("Slow stretches: checkpoint (1, ")
+    assert "; lock (2, " in said
+    assert "vacuum" not in said
+    with_few = record.model_copy(update={"tables": {**record.tables, "episodes": rows[3:]}})
+    assert len(endurance_screen(with_few, None).answer) == 1
+
+
 def test_a_cap_is_named_without_how_often_it_held(record: EnduranceRecord) -> None:
     why = (
         f"Burst: 674 ops/s for the first 19.0 s, then 49.0 ops/s under {CAP}, 3 times, for 20.0 s in all, until 40.0 s"
