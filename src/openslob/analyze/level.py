@@ -284,10 +284,13 @@ def _with_direction(found: _Found, others: Sequence[_Found], trace: Trace) -> _F
 
 
 def _is_kind_seen(found: _Found, flows: Sequence[_Flow]) -> bool:
-    """Return whether no rate of the other kind, requests or bytes, was as even meanwhile: one of those was capped."""
+    """Return whether no rate of the other kind, requests or bytes, was as even meanwhile: one of those was capped.
+
+    Of too few steps that is not known of either kind.
+    """
     as_even = max(AS_EVEN * found.plateau.uneven, LEAST_UNEVEN)
     others = (each for each in flows if each.direction == found.flow.direction and each.kind != found.flow.kind)
-    return all(unevenness(found.plateau.within(each.rate)) > as_even for each in others)
+    return all(as_even < unevenness(found.plateau.within(each.rate)) < math.inf for each in others)
 
 
 def search(trace: Trace) -> CapSearch:
@@ -465,8 +468,8 @@ def _against(plateau: Plateau, trace: Trace) -> float:
         if len(under) and len(free) and np.mean(under) > np.mean(free) + TAKEN:
             return math.inf
     waiting = _waiting(trace)
-    under, free = _both(plateau, trace.get("server.runqueue") / np.maximum(waiting, LEAST_WAITING))
-    if len(under) and len(free) and np.mean(under) > max(QUEUED, 2 * float(np.mean(free))):
+    queued = plateau.within(trace.get("server.runqueue") / np.maximum(waiting, LEAST_WAITING))
+    if len(queued) and np.mean(queued) > QUEUED:
         # Who waits for a CPU in the midst of a request is counted as waiting for storage.
         return math.inf
     under, free = _both(plateau, waiting)

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 # The version of the rules: which verdicts and causes there are, and their thresholds. A record states by which it was
 # judged: only under the same rules must a judgement be what it was. It goes up with every change of a threshold.
-RULES_VERSION = 10
+RULES_VERSION = 11
 RULES_FACT = "rules_version"
 
 # Of these, reports say how much is allowed.
