@@ -124,7 +124,7 @@ def proved(tmp_path, server, cycles=3, kinds=KILL, control=None, interrupt=None,
         patch.object(ledger.os, "fdatasync", lambda _: None),
     ):
         record, folder = crash.execute(request, interrupt or Interrupt(), lambda _: None, told.append)
-    assert records.load(folder) == record
+    assert records.CrashFolder.load(folder) == record
     assert tuple(told) == record.cycles
     return record, folder, {verdict.name: verdict for verdict in record.verdicts}
 

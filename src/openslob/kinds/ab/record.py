@@ -137,14 +137,11 @@ class AbRecord(DocumentModel):
         return self.looks[-1] if self.looks else None
 
 
-FORMAT = Format(AbRecord, "the record of a comparison in pairs", "ab_version", AB_VERSION)
-
-
 class AbFolder(DocumentFolder[AbRecord]):
     """The folder of a comparison while it is in progress."""
 
-    form = FORMAT
+    form = Format(AbRecord, "the record of a comparison in pairs", "ab_version", AB_VERSION)
     file_name = AB_FILE
 
 
-load, find = AbFolder.load, AbFolder.find
+load = AbFolder.load

@@ -179,21 +179,12 @@ def keep_distinct(texts: Iterable[str], most: int = 20) -> tuple[str, ...]:
     return tuple(found.values())[:most]
 
 
-FORMAT = Format(
-    CrashRecord,
-    "the record of a proof of durability",
-    "crash_version",
-    CRASH_VERSION,
-    {1: take_defaults, 2: take_defaults},
-)
-
-
 class CrashFolder(DocumentFolder[CrashRecord]):
     """The folder of a proof while it is in progress."""
 
-    form = FORMAT
+    form = Format(
+        CrashRecord, "the record of a proof of durability", "crash_version", CRASH_VERSION,
+        {1: take_defaults, 2: take_defaults},
+    )  # fmt: skip
     file_name = CRASH_FILE
     unfinished: ClassVar = {"status": Status.FAILED, "errors": (UNFINISHED,)}
-
-
-load, find = CrashFolder.load, CrashFolder.find

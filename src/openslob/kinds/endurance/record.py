@@ -152,15 +152,12 @@ class EnduranceRecord(DocumentWithFigures):
         return self.model_copy(update={"segments": (*others, segment)})
 
 
-FORMAT = Format(
-    EnduranceRecord, "the record of an endurance run", "endurance_version", ENDURANCE_VERSION, {1: take_defaults}
-)
-
-
 class EnduranceFolder(DocumentFolder[EnduranceRecord]):
     """The folder of an endurance run while it is being made."""
 
-    form = FORMAT
+    form = Format(
+        EnduranceRecord, "the record of an endurance run", "endurance_version", ENDURANCE_VERSION, {1: take_defaults}
+    )
     file_name = ENDURANCE_FILE
 
     def discard(self) -> None:
@@ -177,7 +174,7 @@ class EnduranceFolder(DocumentFolder[EnduranceRecord]):
         return record
 
 
-load, find = EnduranceFolder.load, EnduranceFolder.find
+load = EnduranceFolder.load
 
 
 def measure_segment(folder: Path, segment: Segment, state: SegmentState, why: str = "") -> Segment:

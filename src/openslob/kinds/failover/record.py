@@ -111,13 +111,10 @@ class FailoverRecord(DocumentWithFigures):
         return f"#{self.targets.index(name) + 1}" if name in self.targets else name
 
 
-FORMAT = Format(FailoverRecord, "the record of a test of failover", "failover_version", FAILOVER_VERSION)
-
-
 class FailoverFolder(DocumentFolder[FailoverRecord]):
     """The folder of a test of failover while it is in progress."""
 
-    form = FORMAT
+    form = Format(FailoverRecord, "the record of a test of failover", "failover_version", FAILOVER_VERSION)
     file_name = FAILOVER_FILE
     unfinished: ClassVar = {"status": Status.FAILED, "errors": (UNFINISHED,)}
 
@@ -133,7 +130,7 @@ class FailoverFolder(DocumentFolder[FailoverRecord]):
             raise cannot_write(path, error) from error
 
 
-load, find = FailoverFolder.load, FailoverFolder.find
+load = FailoverFolder.load
 
 
 def rows_of(folder: Path, file: str) -> list[dict[str, str]]:

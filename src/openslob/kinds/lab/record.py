@@ -228,14 +228,11 @@ class LabRecord(DocumentModel):
         return next((each for each in self.results if (each.setting, each.value, each.load) == wanted), None)
 
 
-FORMAT = Format(LabRecord, "the record of a lab", "lab_version", LAB_VERSION, {1: take_defaults})
-
-
 class LabFolder(DocumentFolder[LabRecord]):
     """The folder of a lab while it is in progress."""
 
-    form = FORMAT
+    form = Format(LabRecord, "the record of a lab", "lab_version", LAB_VERSION, {1: take_defaults})
     file_name = LAB_FILE
 
 
-load, find = LabFolder.load, LabFolder.find
+load = LabFolder.load

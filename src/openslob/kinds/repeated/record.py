@@ -92,14 +92,11 @@ class RepeatedRecord(DocumentWithFigures):
         return tuple(each for each in self.times if each.state is TimeState.DONE)
 
 
-FORMAT = Format(RepeatedRecord, "the record of a repeated run", "repeated_version", REPEATED_VERSION)
-
-
 class RepeatedFolder(DocumentFolder[RepeatedRecord]):
     """The folder of a repeated run while it is being made."""
 
-    form = FORMAT
+    form = Format(RepeatedRecord, "the record of a repeated run", "repeated_version", REPEATED_VERSION)
     file_name = REPEATED_FILE
 
 
-load, find = RepeatedFolder.load, RepeatedFolder.find
+load = RepeatedFolder.load

@@ -100,13 +100,10 @@ class StorageRecord(DocumentWithFigures):
     notes: tuple[str, ...] = ()
 
 
-FORMAT = Format(StorageRecord, "the record of a raw measurement", "storage_version", STORAGE_VERSION)
-
-
 class StorageFolder(DocumentFolder[StorageRecord]):
     """The folder of a raw measurement while it is in progress."""
 
-    form = FORMAT
+    form = Format(StorageRecord, "the record of a raw measurement", "storage_version", STORAGE_VERSION)
     file_name = STORAGE_FILE
     unfinished: ClassVar = {"status": Status.FAILED, "errors": (UNFINISHED,)}
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ from openslob.record.model import DocumentModel, RecordModel, Status
 from openslob.record.parts import Load
 from openslob.record.store import DocumentFolder
 from openslob.record.varied import Value, Values, format_parameter, in_words
-from openslob.record.versions import Format, NewerVersionError
+from openslob.record.versions import Format, NewerVersionError, take_defaults
 
 SWEEP_VERSION = 2
 SWEEP_FILE = "sweep.json"
@@ -191,18 +191,10 @@ class SweepRecord(DocumentModel):
         )
 
 
-def _add_effects(document: dict[str, Any]) -> dict[str, Any]:
-    # No sweep of version 1 varied settings of the server's own: the model's default, none, is right.
-    return document
-
-
-FORMAT = Format(SweepRecord, "the record of a sweep", "sweep_version", SWEEP_VERSION, {1: _add_effects})
-
-
 class SweepFolder(DocumentFolder[SweepRecord]):
     """The folder of a sweep while it is being executed."""
 
-    form = FORMAT
+    form = Format(SweepRecord, "the record of a sweep", "sweep_version", SWEEP_VERSION, {1: take_defaults})
     file_name = SWEEP_FILE
 
 
