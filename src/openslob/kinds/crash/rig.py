@@ -19,7 +19,7 @@ from openslob.durability.cut import FAULTS, CutStorage, Fault, Files, Survival, 
 from openslob.engines import registry
 from openslob.engines.base import Engine
 from openslob.engines.ledger import LedgerTables
-from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.engines.managed.base import ManagedServer
 from openslob.kinds.crash.record import CrashMethod
 
 # A small log, and a cache that holds a part of the rows: pages are written all the time, and recovery is quick. A
@@ -238,12 +238,7 @@ def excuses(
 
 @contextmanager
 def use_server(name: str) -> Iterator[Callable[[], Rig]]:
-    """Provide a managed server of the user's, whose processes are killed. UsageError for any other target."""
-    if "://" in name or "," in name:
-        raise UsageError(
-            f"{name} is not a managed server, and slob crashes only servers that it made",
-            "leave out --server: a server is made for the proof, and destroyed afterwards",
-        )
+    """Provide a managed server of the user's, whose processes are killed."""
     server = registry.require_server(name)
     with registry.claim(name, PURPOSE):
         rigs: list[Rig] = []
@@ -328,8 +323,3 @@ def _start(server: ManagedServer) -> Rig:
     if tables is None:
         raise UsageError(f"{engine.name} has no proof of durability yet", "use another engine's server")
     return Rig(server, engine, tables)
-
-
-def spec_of(rig: Rig) -> ServerSpec:
-    """Return how the server runs."""
-    return rig.server.status().spec
