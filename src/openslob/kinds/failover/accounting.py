@@ -35,11 +35,9 @@ class Reconnection:
 
 @dataclass(frozen=True)
 class Loss:
-    """A lost connection: when it was noticed and why, how often the session tried, and when it could go on."""
+    """A lost connection: why, and when the session could go on."""
 
-    at_ns: int
     why: str
-    tries: int
     back_ns: int
 
 
@@ -49,7 +47,7 @@ def _numbers() -> array[int]:
 
 @dataclass
 class Journal:
-    """All of one session. An attempt is a number, when it was sent, and when it was acknowledged or `IN_DOUBT`.
+    """All of one session. An attempt is a number, and when it was acknowledged or `IN_DOUBT`.
 
     ``done_ns`` is the server's clock when it had committed; 0 if that is not known. ``skipped`` are the operations that
     were due at a given rate and never sent, since the session was not connected. Written by the session's thread alone;
@@ -58,7 +56,6 @@ class Journal:
 
     session: int
     numbers: array[int] = field(default_factory=_numbers)
-    sent_ns: array[int] = field(default_factory=_numbers)
     acked_ns: array[int] = field(default_factory=_numbers)
     targets: array[int] = field(default_factory=_numbers)
     done_ns: array[int] = field(default_factory=_numbers)
@@ -70,10 +67,9 @@ class Journal:
         """Return the number of attempts."""
         return len(self.done_ns)
 
-    def add(self, number: int, sent_ns: int, acked_ns: int, target: int, done_ns: int) -> None:
+    def add(self, number: int, acked_ns: int, target: int, done_ns: int) -> None:
         """Note an attempt that has ended."""
         self.numbers.append(number)
-        self.sent_ns.append(sent_ns)
         self.acked_ns.append(acked_ns)
         self.targets.append(target)
         self.done_ns.append(done_ns)

@@ -225,7 +225,8 @@ def connect_sessions(request: FailoverRequest, servers: Servers, interrupt: Inte
         sys.setswitchinterval(_TURN_S)
         # The locks' connections end with the server that is killed.
         locks = stack.enter_context(ExitStack())
-        locks.enter_context(places.hold_servers(engines))
+        for engine in engines:
+            locks.enter_context(engine.exclusive(places.PURPOSE))
         tables[0].create(request.sessions, _ROWS)
         found: OpenSessions | None = None
 

@@ -15,7 +15,7 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.interrupt import Interrupt
 from openslob.core.units import MIB
 from openslob.engines import registry
-from openslob.engines.base import Engine, Hold
+from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedCluster, ManagedServer, ServerSpec
 
 PURPOSE = "failover"
@@ -365,13 +365,6 @@ def open_servers(
 def are_managed(targets: Sequence[str]) -> bool:
     """Return whether targets are names of managed servers."""
     return all("://" not in each for each in targets)
-
-
-@contextmanager
-def hold_servers(engines: Sequence[Engine]) -> Iterator[list[Hold]]:
-    """Hold the locks of servers for the block, as loads and runs do."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(engine.exclusive(PURPOSE)) for engine in engines]
 
 
 def await_copies(tables_there: Sequence[Engine], goal_s: float) -> None:

@@ -164,27 +164,25 @@ class FailoverSession:
 
     def _operate(self, session: LedgerSession, number: int) -> int:
         """Send an operation; return the number of the next one."""
-        sent = time.monotonic_ns()
         try:
             with self._asking(session):
                 session.commit(number, key_of(number, self._plan.rows))
                 acked = time.monotonic_ns()
         except SlobError as error:
-            self.journal.add(number, sent, IN_DOUBT, self._target, 0)
+            self.journal.add(number, IN_DOUBT, self._target, 0)
             found = self._reconnect(error)
             asked = self._plan.retry is Retry.ASK and found is not None
             return number + 1 if asked and found and found.number >= number else number
-        self.journal.add(number, sent, acked, self._target, session.done_ns)
+        self.journal.add(number, acked, self._target, session.done_ns)
         return number + 1
 
     def _reconnect(self, error: SlobError) -> Entry | None:
         """Try the servers until one takes the session; return what it has of the session. None: it was stopped."""
-        lost_ns, tries, after = time.monotonic_ns(), 0, self._target
+        after = self._target
         self.close()
         while not self._plan.stop.is_set():
-            tries += 1
             if self._try_all(after) is None:
-                self.journal.losses.append(Loss(lost_ns, str(error), tries, time.monotonic_ns()))
+                self.journal.losses.append(Loss(str(error), time.monotonic_ns()))
                 return self.journal.reconnections[-1].entry
             self._plan.stop.wait(RETRY_S)
         return None

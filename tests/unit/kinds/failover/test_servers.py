@@ -71,7 +71,7 @@ def test_an_old_primary_that_comes_back_and_takes_writes_is_a_problem_and_not_th
     plan = Plan(dict(enumerate(world.servers)), rows=4, sessions=2)
     clients = [FailoverSession(number, plan) for number in range(2)]
     for client in clients:
-        client.journal.add(1, 0, 1, target=1, done_ns=1)
+        client.journal.add(1, 1, target=1, done_ns=1)
     team = OpenSessions([], world.servers, plan, clients, names=("old", "new"))
     assert (team.writers(), team.find_divided(team.writers())) == ([0], [])
     world.writes_go_to = {0, 1}
