@@ -320,8 +320,7 @@ class Conduct(_FailoverTest):
         if self._request.synchronous:
             self._servers.synchronous(True)
         with connect_sessions(self._request, self._servers, self._interrupt) as team:
-            pairs = list(zip(team.engines, team.tables, strict=True))
-            sampler = LagSampler(pairs[0], dict(list(enumerate(pairs))[1:]))
+            sampler = LagSampler(team.engines, team.tables)
             sampler.start()
             try:
                 self._tell(f"cycle {number} of {self._request.cycles}: load for {self._request.before_s:g} s")
@@ -484,8 +483,7 @@ class FollowSearch(_FailoverTest):
         return {"summary": search_figures(record.follow) if record.follow else {}}
 
     def _search(self, folder: FailoverFolder, team: OpenSessions) -> None:
-        pairs = list(zip(team.engines, team.tables, strict=True))
-        sampler = LagSampler(pairs[0], dict(list(enumerate(pairs))[1:]))
+        sampler = LagSampler(team.engines, team.tables)
         sampler.start()
         steps: list[FollowStep] = []
         try:

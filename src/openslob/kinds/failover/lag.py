@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
@@ -61,16 +61,14 @@ class Beats:
 
 
 class LagSampler:
-    """Samples how far copies are behind a primary, on a thread of its own, until it is stopped.
+    """Samples how far copies are behind the first of the servers, on a thread of its own, until it is stopped.
 
-    ``copies`` are engines and tables by the server's number. A copy that does not answer has samples without values.
+    A copy that does not answer has samples without values.
     """
 
-    def __init__(self, primary: tuple[Engine, LedgerTables], copies: Mapping[int, tuple[Engine, LedgerTables]]) -> None:
+    def __init__(self, engines: Sequence[Engine], tables: Sequence[LedgerTables]) -> None:
         self.samples: list[LagSample] = []
-        self._tables = primary[1]
-        self._copy_tables = {number: tables for number, (_, tables) in copies.items()}
-        self._engines = {-1: primary[0], **{number: engine for number, (engine, _) in copies.items()}}
+        self._engines, self._tables = engines, tables
         self._readers: dict[int, CopyReader] = {}
         self._beats = Beats()
         self._stop = Event()
@@ -97,24 +95,24 @@ class LagSampler:
             began = time.monotonic()
             try:
                 self._beat()
-                primary = self._read(-1)
+                primary = self._read(0)
             except SlobError as error:
                 primary, why = None, error.what
             else:
                 why = ""
-            for number, tables in self._copy_tables.items():
-                self.samples.append(self._sample(number, tables, primary, why))
+            for number in range(1, len(self._tables)):
+                self.samples.append(self._sample(number, primary, why))
             self._stop.wait(max(0.0, began + INTERVAL_S - time.monotonic()))
 
     def _beat(self) -> None:
-        self._tables.heartbeat(self._beats.next_number)
+        self._tables[0].heartbeat(self._beats.next_number)
         self._beats.add(time.monotonic_ns())
 
-    def _sample(self, number: int, tables: LedgerTables, primary: CopyReading | None, why: str) -> LagSample:
+    def _sample(self, number: int, primary: CopyReading | None, why: str) -> LagSample:
         try:
             reading = self._read(number)
             at_ns = time.monotonic_ns()
-            beat = tables.last_heartbeat()
+            beat = self._tables[number].last_heartbeat()
         except SlobError as error:
             return LagSample(time.monotonic_ns(), number, why=error.what)
         position = primary.position if primary else None
