@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openslob.durability.clients import key_of
@@ -25,11 +25,10 @@ IN_DOUBT = -1
 class Reconnection:
     """What a server had of a session when it was connected again, before it went on.
 
-    ``attempts`` is how many attempts the session had made by then, ``target`` the number of the server.
+    ``attempts`` is how many attempts the session had made by then.
     """
 
     attempts: int
-    target: int
     entry: Entry
 
 
@@ -74,9 +73,9 @@ class Journal:
         self.targets.append(target)
         self.done_ns.append(done_ns)
 
-    def note_reconnection(self, target: int, entry: Entry) -> None:
+    def note_reconnection(self, entry: Entry) -> None:
         """Note what a server has of the session that it takes."""
-        self.reconnections.append(Reconnection(len(self), target, entry))
+        self.reconnections.append(Reconnection(len(self), entry))
 
 
 NOTHING = Entry(0, 0, 0)
@@ -159,7 +158,7 @@ def find_surviving(journal: Journal, final: Entry) -> tuple[list[int], list[str]
     there: list[int] = []
     problems: list[str] = []
     begin = 0
-    for reconnection in (*journal.reconnections, Reconnection(len(journal), -1, final)):
+    for reconnection in (*journal.reconnections, Reconnection(len(journal), final)):
         there += range(begin, reconnection.attempts)
         begin = reconnection.attempts
         there, problem = _as_seen(journal, there, reconnection)
@@ -185,14 +184,10 @@ def _rows(session: int, written: Sequence[int], contents: LedgerContents, rows: 
     there: Mapping[int, Entry] = {key: each for (owner, key), each in contents.rows.items() if owner == session}
     wrong = [
         f"session {session}, row {key}: {_instead(there.get(key), Entry(last.get(key, 0), times[key], 0))}"
-        for key in _keys(there, last)
+        for key in sorted({*there, *last})
         if not _same(there.get(key, NOTHING), Entry(last.get(key, 0), times[key], 0))
     ]
     return wrong[:_MOST_SHOWN] + ([f"and {len(wrong) - _MOST_SHOWN} rows more"] if wrong[_MOST_SHOWN:] else [])
-
-
-def _keys(there: Iterable[int], last: Iterable[int]) -> list[int]:
-    return sorted({*there, *last})
 
 
 def _same(found: Entry, wanted: Entry) -> bool:

@@ -39,11 +39,10 @@ _LOST_SHOWN = 5
 
 def failover_document(record: FailoverRecord, folder: Path | None = None) -> Document:
     """Return the report; if ``folder`` is given, its last line names the record's file, and time lines are drawn."""
-    product = f"{record.servers.get('product', 'servers')} {record.servers.get('version', '')}".strip()
     what = "the rate that copies follow" if record.asked.get("follow_limit_s") else "outages"
     subject = f"failover of {record.servers.get('product', 'servers')}"
     return Document(
-        title_of(record, "test", subject, f"{what} of {product}, slob failover", "; ".join(record.errors)),
+        title_of(record, "test", subject, f"{what} of {_product(record)}, slob failover", "; ".join(record.errors)),
         (
             Answer((failover_headline(record),)),
             Verdicts(record.verdicts),
@@ -62,6 +61,10 @@ def failover_document(record: FailoverRecord, folder: Path | None = None) -> Doc
     )
 
 
+def _product(record: FailoverRecord) -> str:
+    return f"{record.servers.get('product', 'servers')} {record.servers.get('version', '')}".strip()
+
+
 def _pictures(record: FailoverRecord, folder: Path | None) -> MadePictures:
     from openslob.kinds.failover.pictures import failover_pictures  # noqa: PLC0415 - takes a second to import
 
@@ -74,12 +77,11 @@ def _pictures(record: FailoverRecord, folder: Path | None) -> MadePictures:
 def failover_screen(record: FailoverRecord, folder: Path | None) -> Screen:
     """Return the screen of a test."""
     called = name_record(record.id, folder)
-    product = f"{record.servers.get('product', 'servers')} {record.servers.get('version', '')}".strip()
     sessions = count_noun(int(record.asked.get("sessions") or 0), "session")
     cause = str(record.roles.get("cause") or "")
     by = f", outages by {cause}" if cause and not record.asked.get("follow_limit_s") else ""
     return Screen(
-        f"Failover of {product}: {sessions}{by}",
+        f"Failover of {_product(record)}: {sessions}{by}",
         (failover_headline(record), *_operations_in_words(record)),
         _parts(record),
         ((f"slob report {called}", "time lines of every outage"),),
@@ -181,7 +183,7 @@ def _operations(record: FailoverRecord) -> Section:
         for cycle in record.cycles
     ]
     if len(rows) > 1:
-        rows.append(_all_operations(record))
+        rows.append(("all", *(number(record.value(name)) for name, _ in _ACCOUNTS)))
     table = TextTable(_ACCOUNTS_HEAD, rows)
     problems = ((f"! cycle {cycle.number}", text) for cycle in record.cycles for text in cycle.problems)
     return Section("Operations", (table, *named_paragraphs(problems)) if rows else ())
@@ -194,10 +196,6 @@ def _operations_in_words(record: FailoverRecord) -> tuple[str, ...]:
         return ()
     texts = [f"{number(known[name])} {label}" for name, label in _ACCOUNTS[1:] if known[name]]
     return (f"Of {number(known['sent'])} operations that were sent: {'; '.join(texts)}.",)
-
-
-def _all_operations(record: FailoverRecord) -> tuple[str, ...]:
-    return ("all", *(number(record.value(name)) for name, _ in _ACCOUNTS))
 
 
 def _lost(record: FailoverRecord) -> Section:

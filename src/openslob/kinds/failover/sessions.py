@@ -213,5 +213,5 @@ class FailoverSession:
             session.close()
             raise
         self._session, self._target = session, target
-        self.journal.note_reconnection(target, entry)
+        self.journal.note_reconnection(entry)
         return True

@@ -225,10 +225,10 @@ def test_two_outages_one_after_the_other_are_accounted_for():
     journal = Journal(0)
     for number, acked in ((1, 10), (2, 20), (3, IN_DOUBT)):
         journal.add(number, acked, 0, 0)
-    journal.note_reconnection(1, Entry(1, 1, 5))  # 2 was acknowledged and is lost, 3 is gone
+    journal.note_reconnection(Entry(1, 1, 5))  # 2 was acknowledged and is lost, 3 is gone
     journal.add(3, 31, 1, 0)
     journal.add(4, IN_DOUBT, 1, 0)
-    journal.note_reconnection(0, Entry(4, 3, 6))  # 1, 3, 4
+    journal.note_reconnection(Entry(4, 3, 6))  # 1, 3, 4
     journal.add(5, 41, 0, 0)
     rows = {(0, key): Entry(0, 0, 0) for key in range(ROWS)}
     keys = {number: number * 7919 % ROWS for number in (1, 3, 4, 5)}
@@ -238,7 +238,7 @@ def test_two_outages_one_after_the_other_are_accounted_for():
     found = account([journal], LedgerContents({0: Entry(5, 4, 7)}, rows), ROWS)
     assert (found.problems, [each.number for each in found.lost]) == ([], [2])
     assert (found.acked_there, found.doubt_there, found.doubt_gone, found.doubled) == (3, 1, 1, 0)
-    assert journal.reconnections[-1] == Reconnection(5, 0, Entry(4, 3, 6))
+    assert journal.reconnections[-1] == Reconnection(5, Entry(4, 3, 6))
 
 
 @pytest.mark.parametrize("capacity", [3.0, 70.0, 900.0, 4000.0])
