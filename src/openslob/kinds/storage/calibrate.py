@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -20,8 +21,8 @@ from openslob.core.interrupt import Interrupt
 from openslob.core.units import MIB, format_bytes
 from openslob.kinds.storage.fio import VERIFY_INTERVAL, Coverage, Fio, IoEngine, Job, JobResult, Pattern, coverage
 from openslob.kinds.storage.own_word import OwnRequest, open_own_word
-from openslob.kinds.storage.record import StorageRecord, StorageStep
-from openslob.kinds.storage.session import Notify, StepRunner, StorageRequest, StorageTarget, session
+from openslob.kinds.storage.record import StorageRecord, StorageStep, median_of, values_of
+from openslob.kinds.storage.session import Notify, StepRunner, StorageRequest, StorageTarget, repeat, session
 from openslob.kinds.storage.target import TestFile
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status, Verdict
@@ -197,6 +198,8 @@ MAX_SPREAD_PCT = 3.0
 MIN_DEVICE_SHARE = 0.95
 # Enough to cover a share of the blocks of any file; fio's log stays small.
 _MOST_LOGGED = 50_000
+# The measurements by name, in their order.
+RepeatedSteps = Mapping[str, Sequence[StorageStep]]
 RAMP_SHARE = 0.25
 
 IOPS, THROUGHPUT, LATENCY, VERIFIED = "max IOPS", "max MB/s", "latency", "max IOPS, contents verified"
@@ -237,27 +240,6 @@ class CalibrationRequest:
     name: str
     results: Path
     own: OwnRequest | None = None
-
-
-@dataclass
-class RepeatedSteps:
-    """The repeated measurements by name, in the order of measurement."""
-
-    steps: dict[str, list[StorageStep]] = field(default_factory=dict)
-
-    def add(self, name: str, step: StorageStep) -> None:
-        """Add the next measurement under ``name``."""
-        self.steps.setdefault(name, []).append(step)
-
-    def median(self, name: str, figure: str) -> float | None:
-        """Return the median of a figure over the measurements; None if no one has it."""
-        values = [value for step in self.steps.get(name, ()) if (value := step.value(figure)) is not None]
-        return median(values) if values else None
-
-    def spread_pct(self, name: str, figure: str) -> float | None:
-        """Return the range in % of the median."""
-        values = [value for step in self.steps.get(name, ()) if (value := step.value(figure)) is not None]
-        return 100 * (max(values) - min(values)) / median(values) if len(values) > 1 else None
 
 
 def execute(request: CalibrationRequest, interrupt: Interrupt, notify: Notify) -> tuple[StorageRecord, Path]:
@@ -327,12 +309,11 @@ NOT_WRITTEN = "writes and syncs are not measured: a file or device of yours is o
 
 def _repeat(step_runner: StepRunner, plan: CalibrationPlan, jobs: Mapping[str, Job]) -> RepeatedSteps:
     """Measure each job so often as the plan says, in alternating order."""
-    repeats = RepeatedSteps()
-    for number in range(plan.runs):
-        for name in [*jobs] if number % 2 == 0 else [*jobs][::-1]:
-            purpose = f"measured again, run {number + 1} of {plan.runs}"
-            repeats.add(name, step_runner.run(_reseed(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1])
-    return repeats
+
+    def measure(name: str, purpose: str) -> StorageStep:
+        return step_runner.run(_reseed(step_runner, jobs[name]), _title(name, jobs[name]), purpose)[1]
+
+    return repeat({name: partial(measure, name) for name in jobs}, plan.runs, "measured again, run")
 
 
 @dataclass(frozen=True)
@@ -345,15 +326,16 @@ class Written:
 
     def summary(self) -> Mapping[str, Figure]:
         """Return the medians of the repeats."""
+        writes, syncs = self.repeats.get(WRITES, ()), self.repeats.get(SYNCS, ())
         values = {
-            "write_iops": self.repeats.median(WRITES, "iops"),
-            "write_mean_us": self.repeats.median(WRITES, "mean_us"),
-            "write_p99_us": self.repeats.median(WRITES, "p99_us"),
+            "write_iops": median_of(writes, "iops"),
+            "write_mean_us": median_of(writes, "mean_us"),
+            "write_p99_us": median_of(writes, "p99_us"),
             "write_in_flight": self.writes.best.in_flight if self.writes.best else None,
-            "syncs_per_s": self.repeats.median(SYNCS, "iops"),
+            "syncs_per_s": median_of(syncs, "iops"),
             "syncs_at_once": self.syncs.best.in_flight if self.syncs.best else None,
-            "sync_mean_us": self.repeats.median(ONE_SYNC, "mean_us"),
-            "sync_p99_us": self.repeats.median(ONE_SYNC, "p99_us"),
+            "sync_mean_us": median_of(self.repeats[ONE_SYNC], "mean_us"),
+            "sync_p99_us": median_of(self.repeats[ONE_SYNC], "p99_us"),
         }
         return {name: storage_figure(name, value, "not measured") for name, value in values.items()}
 
@@ -488,21 +470,22 @@ def summary(repeats: RepeatedSteps, small: DepthProbe | None, large: DepthProbe 
     """Return the medians of the repeats. The rate is unknown if every number in flight exceeded the limit."""
     over = "even one request at a time exceeds the latency limit"
     none = "not measured"
+    best, alone = repeats.get(IOPS, ()), repeats.get(LATENCY, ())
     figures = {
-        "max_iops": (repeats.median(IOPS, "iops"), over),
-        "max_iops_mean_us": (repeats.median(IOPS, "mean_us"), over),
-        "max_iops_p99_us": (repeats.median(IOPS, "p99_us"), over),
-        "max_mb_per_s": (repeats.median(THROUGHPUT, "mb_per_s"), none),
-        "latency_mean_us": (repeats.median(LATENCY, "mean_us"), none),
-        "latency_p99_us": (repeats.median(LATENCY, "p99_us"), none),
-        "cpu_us_per_io": (repeats.median(IOPS, "cpu_us_per_io"), over),
-        "host_cpu_us_per_io": (repeats.median(IOPS, "host_cpu_us_per_io"), over),
+        "max_iops": (median_of(best, "iops"), over),
+        "max_iops_mean_us": (median_of(best, "mean_us"), over),
+        "max_iops_p99_us": (median_of(best, "p99_us"), over),
+        "max_mb_per_s": (median_of(repeats.get(THROUGHPUT, ()), "mb_per_s"), none),
+        "latency_mean_us": (median_of(alone, "mean_us"), none),
+        "latency_p99_us": (median_of(alone, "p99_us"), none),
+        "cpu_us_per_io": (median_of(best, "cpu_us_per_io"), over),
+        "host_cpu_us_per_io": (median_of(best, "host_cpu_us_per_io"), over),
         "max_iops_in_flight": (small.in_flight if small else None, over),
         "max_mb_in_flight": (large.in_flight if large else None, none),
     }
-    if VERIFIED in repeats.steps:
-        figures["verified_iops"] = (repeats.median(VERIFIED, "iops"), over)
-        figures["verified_cpu_us_per_io"] = (repeats.median(VERIFIED, "cpu_us_per_io"), over)
+    if verified := repeats.get(VERIFIED):
+        figures["verified_iops"] = (median_of(verified, "iops"), over)
+        figures["verified_cpu_us_per_io"] = (median_of(verified, "cpu_us_per_io"), over)
     return {name: storage_figure(name, value, why) for name, (value, why) in figures.items()}
 
 
@@ -511,13 +494,14 @@ _REPEATED = {IOPS: "iops", THROUGHPUT: "mb_per_s", LATENCY: "mean_us"}
 
 def repeatable(repeats: RepeatedSteps) -> Verdict:
     """Return whether the repeats agree; if not, the storage is noisy and a single run is not reliable."""
+    known = {name: values_of(repeats.get(name, ()), figure) for name, figure in _REPEATED.items()}
     spreads = {
-        name: spread for name, figure in _REPEATED.items() if (spread := repeats.spread_pct(name, figure)) is not None
+        name: 100 * (max(values) - min(values)) / median(values) for name, values in known.items() if len(values) > 1
     }
     if not spreads:
         return unknown("repeatable", "Can't be determined: everything was measured only once.")
     ranges = ", ".join(f"{name} {spread:.1f} %" for name, spread in spreads.items())
-    count = max(len(steps) for steps in repeats.steps.values())
+    count = max(map(len, repeats.values()))
     agree = max(spreads.values()) <= MAX_SPREAD_PCT
     adjective = "repeatable" if agree else "noisy"
     why = f"The storage is {adjective}: the range of {count} runs is {ranges} (allowed: {MAX_SPREAD_PCT:g} %)."
@@ -531,8 +515,8 @@ def limit_kept(repeats: RepeatedSteps, plan: CalibrationPlan) -> Verdict:
     name = "limit_kept"
     if plan.limit_us is None:
         return unknown(name, "There was no limit.")
-    which = IOPS if IOPS in repeats.steps else LATENCY
-    latency = repeats.median(which, f"{plan.at}_us")
+    which = IOPS if IOPS in repeats else LATENCY
+    latency = median_of(repeats.get(which, ()), f"{plan.at}_us")
     if latency is None:
         return unknown(name, "Can't be determined: nothing was measured again.")
     why = f"{which}: {plan.at} {latency:,.0f} µs, of {plan.limit_us:,.0f} µs allowed."
@@ -542,10 +526,10 @@ def limit_kept(repeats: RepeatedSteps, plan: CalibrationPlan) -> Verdict:
 def judge_reached_device(repeats: RepeatedSteps, direct: bool) -> Verdict:
     """Return whether the device counted as many bytes read as fio did."""
     name = "reached_device"
-    which = IOPS if IOPS in repeats.steps else LATENCY
-    asked, read = repeats.median(which, "mb_per_s"), repeats.median(which, "device_mb_per_s")
+    measured = repeats.get(IOPS) or repeats.get(LATENCY, ())
+    asked, read = median_of(measured, "mb_per_s"), median_of(measured, "device_mb_per_s")
     if asked is None or read is None:
-        steps = [step for repeated in repeats.steps.values() for step in repeated]
+        steps = [step for repeated in repeats.values() for step in repeated]
         why = next((f.why for s in steps if (f := s.figures.get("device_mb_per_s")) and f.why), "nothing was measured")
         return unknown(name, f"Can't be determined: {why}.")
     share = read / asked

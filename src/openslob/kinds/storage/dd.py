@@ -8,7 +8,7 @@ time. The difference is the cost of processing the data, which a database always
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -20,8 +20,8 @@ from openslob.engines.managed.resources import usable_cpus
 from openslob.kinds.storage import process
 from openslob.kinds.storage.fio import Fio, IoEngine, Job
 from openslob.kinds.storage.process import CompletedProgram
-from openslob.kinds.storage.record import StorageLoad, StorageRecord, StorageStep
-from openslob.kinds.storage.session import Notify, StepRunner, StorageRequest, StorageTarget, session
+from openslob.kinds.storage.record import StorageLoad, StorageRecord, StorageStep, values_of
+from openslob.kinds.storage.session import Notify, StepRunner, StorageRequest, StorageTarget, repeat, session
 from openslob.kinds.storage.target import TestFile
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Status
@@ -85,11 +85,7 @@ def require_dd() -> str:
 
 def demonstrate(step_runner: StepRunner, file: TestFile, plan: DdPlan) -> StorageRecord:
     """Read ``file`` with every method, in alternating order, and finish the record of ``step_runner``."""
-    methods = _methods(step_runner, file, plan)
-    results: dict[str, list[StorageStep]] = {name: [] for name in methods}
-    for number in range(plan.repeats):
-        for name in methods if number % 2 == 0 else reversed(methods):
-            results[name].append(methods[name](f"repeat {number + 1} of {plan.repeats}"))
+    results = repeat(_methods(step_runner, file, plan), plan.repeats, "repeat")
     notes = step_runner.folder.record.notes
     if not file.ours:
         notes = (*notes, "checksums were not verified: only test files made by slob contain them; give a directory")
@@ -166,7 +162,7 @@ def dd_step(number: int, name: str, purpose: str, pieces: int, done: CompletedPr
     )
 
 
-def summary(results: Mapping[str, list[StorageStep]]) -> dict[str, Figure]:
+def summary(results: Mapping[str, Sequence[StorageStep]]) -> dict[str, Figure]:
     """Return medians of rates and CPU, and the share of the rate that remains when the data are processed."""
     nowhere, looked = _median(results[NOWHERE], "mb_per_s"), _median(results[LOOKED], "mb_per_s")
     plain, cpu_nowhere = _median(results[PLAIN], "iops"), _median(results[NOWHERE], "cpu_us_per_io")
@@ -188,8 +184,8 @@ def summary(results: Mapping[str, list[StorageStep]]) -> dict[str, Figure]:
     return {name: storage_figure(name, value) for name, value in figures.items()}
 
 
-def _row(name: str, steps: list[StorageStep]) -> dict[str, object]:
-    rates = [rate for step in steps if (rate := step.value("mb_per_s")) is not None]
+def _row(name: str, steps: Sequence[StorageStep]) -> dict[str, object]:
+    rates = values_of(steps, "mb_per_s")
     return {
         "way": name,
         "piece": format_bytes(steps[0].load.block_bytes) if steps[0].load else None,
@@ -201,5 +197,5 @@ def _row(name: str, steps: list[StorageStep]) -> dict[str, object]:
     }
 
 
-def _median(steps: list[StorageStep], figure: str) -> float:
-    return median(value for step in steps if (value := step.value(figure)) is not None)
+def _median(steps: Sequence[StorageStep], figure: str) -> float:
+    return median(values_of(steps, figure))

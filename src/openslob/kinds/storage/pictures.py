@@ -16,14 +16,13 @@ import altair as alt
 from openslob.core.units import MIB, format_bytes
 from openslob.kinds.storage.comparison.realism import ContenderKind, ContenderRow, RoundRange
 from openslob.kinds.storage.comparison.realism import rows as contender_rows
-from openslob.kinds.storage.record import StorageRecord, StorageStep
+from openslob.kinds.storage.record import StorageRecord, StorageStep, median_of
 from openslob.kinds.storage.report import (
     CALIBRATIONS,
     LARGE_READS,
     calibration_curves,
     comparison_headline,
     curves_table,
-    median_of,
     range_text,
     storage_headline,
 )

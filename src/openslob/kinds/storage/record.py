@@ -10,7 +10,7 @@ History of the format, newest first:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -132,14 +132,22 @@ def storage_alone(record: StorageRecord) -> StorageAlone:
         if load and (load.read_pct, load.pattern, load.verified) == (100, "random", False) and step.value("iops"):
             steps[load.block_bytes][load.in_flight].append(step)
     points = {
-        size: tuple(CeilingPoint(number, *_medians(group)) for number, group in sorted(by_number.items()))
+        size: tuple(
+            CeilingPoint(number, median_of(group, "iops") or 0.0, median_of(group, "mean_us"))
+            for number, group in sorted(by_number.items())
+        )
         for size, by_number in steps.items()
     }
     buffered = record.place.get("direct") is False
     return StorageAlone(record.id, points, buffered, *host_and_device(record.environment))
 
 
-def _medians(steps: Sequence[StorageStep]) -> tuple[float, float | None]:
-    rates = [rate for step in steps if (rate := step.value("iops")) is not None]
-    means = [mean for step in steps if (mean := step.value("mean_us")) is not None]
-    return median(rates), median(means) if means else None
+def values_of(steps: Iterable[StorageStep], figure: str) -> list[float]:
+    """Return a figure of those steps that have it."""
+    return [value for step in steps if (value := step.value(figure)) is not None]
+
+
+def median_of(steps: Iterable[StorageStep], figure: str) -> float | None:
+    """Return the median of a figure over steps; None if no one has it."""
+    values = values_of(steps, figure)
+    return median(values) if values else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from openslob.core.units import MIB
@@ -19,6 +18,7 @@ from openslob.kinds.storage.record import (
     StorageLoad,
     StorageRecord,
     StorageStep,
+    median_of,
 )
 from openslob.report.document import (
     Answer,
@@ -142,12 +142,6 @@ def _curve_of(load: StorageLoad, block_bytes: object) -> str:
     if load.read_pct == WRITES_PCT:
         return "writes"
     return "reads" if load.block_bytes == block_bytes else LARGE_READS
-
-
-def median_of(steps: Sequence[StorageStep], figure: str) -> float | None:
-    """Return the median of a figure over steps; None if no one has it."""
-    values = [value for step in steps if (value := step.value(figure)) is not None]
-    return median(values) if values else None
 
 
 def curves_table(record: StorageRecord) -> TextTable:

@@ -278,6 +278,17 @@ class StepRunner:
         return result, step
 
 
+def repeat(
+    methods: Mapping[str, Callable[[str], StorageStep]], times: int, purpose: str
+) -> dict[str, list[StorageStep]]:
+    """Measure by every method so often, in alternating order; the methods get the purpose with its number."""
+    names, results = [*methods], {name: list[StorageStep]() for name in methods}
+    for number in range(times):
+        for name in names if number % 2 == 0 else names[::-1]:
+            results[name].append(methods[name](f"{purpose} {number + 1} of {times}"))
+    return results
+
+
 def step_of(number: int, name: str, purpose: str, job: Job, result: JobResult, usage: HostUsage) -> StorageStep:
     """Return the record's step of a completed job."""
     latency = result.latency.summary()

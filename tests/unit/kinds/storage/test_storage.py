@@ -26,7 +26,6 @@ from openslob.kinds.storage.calibrate import (
     CalibrationPlan,
     DepthProbe,
     NextDepth,
-    RepeatedSteps,
     SearchLimits,
     SearchResult,
     decide,
@@ -367,11 +366,8 @@ def step(**values):
 
 
 def rounds(**by_name):
-    made = RepeatedSteps()
-    for name, steps in by_name.items():
-        for each in steps:
-            made.add({"iops": IOPS, "mb": THROUGHPUT, "latency": LATENCY}[name], each)
-    return made
+    names = {"iops": IOPS, "mb": THROUGHPUT, "latency": LATENCY}
+    return {names[name]: steps for name, steps in by_name.items()}
 
 
 def test_runs_within_3_percent_are_repeatable_and_others_noisy():

@@ -14,7 +14,7 @@ from statistics import median
 
 from openslob.analyze.outcome import count, fails, holds, unknown
 from openslob.core.units import MICROS
-from openslob.kinds.storage.record import StorageRecord, StorageStep
+from openslob.kinds.storage.record import StorageRecord, StorageStep, median_of, values_of
 from openslob.record.model import Verdict
 
 TABLE = "contenders"
@@ -82,7 +82,7 @@ def rows(record: StorageRecord) -> tuple[ContenderRow, ...]:
     """Return the rows of a comparison's table, in the order of the record."""
     listed = record.tables.get(TABLE, ())
     steps = {each["name"]: [step for step in record.steps if step.name == each["name"]] for each in listed}
-    raw = [_range(steps[each["name"]], _iops).median for each in listed if each["kind"] == ContenderKind.RAW]
+    raw = [median_of(steps[each["name"]], "iops") for each in listed if each["kind"] == ContenderKind.RAW]
     ceiling = max((rate for rate in raw if rate), default=None)
     host_cpus = (record.environment.get("cpu") or {}).get("online")
     return tuple(
@@ -95,7 +95,7 @@ def _row(
     steps: Sequence[StorageStep], ceiling: float | None, host_cpus: int | None, *, name: str, kind: str, engine: str,
     does: str, timed: str, why: str,
 ) -> ContenderRow:  # fmt: skip
-    iops, busy = _range(steps, _iops), _median_of(steps, "host_cpus_busy")
+    iops, busy = RoundRange.of(values_of(steps, "iops")), median_of(steps, "host_cpus_busy")
     return ContenderRow(
         name=name,
         kind=ContenderKind(kind),
@@ -107,9 +107,9 @@ def _row(
         iops_per_cpu=_range(steps, _iops_per_cpu),
         cpus=_range(steps, _cpus).median,
         host_pct=100 * busy / host_cpus if busy is not None and host_cpus else None,
-        mean_us=_median_of(steps, "mean_us"),
-        p50_us=_median_of(steps, "p50_us"),
-        p99_us=_median_of(steps, "p99_us"),
+        mean_us=median_of(steps, "mean_us"),
+        p50_us=median_of(steps, "p50_us"),
+        p99_us=median_of(steps, "p99_us"),
         ceiling_pct=100 * iops.median / ceiling if iops.median is not None and ceiling else None,
         why=why or _why_unknown(steps),
     )
@@ -118,14 +118,10 @@ def _row(
 def _why_unknown(steps: Sequence[StorageStep]) -> str:
     """Return why no round has the rate, or its CPU cost; empty if one has both."""
     for name in ("iops", "cpu_us_per_io"):
-        if _median_of(steps, name) is None:
+        if median_of(steps, name) is None:
             reasons = [step.figures[name].why for step in steps if name in step.figures]
             return next((why for why in reasons if why), "not measured")
     return ""
-
-
-def _iops(step: StorageStep) -> float | None:
-    return step.value("iops")
 
 
 def _iops_per_cpu(step: StorageStep) -> float | None:
@@ -140,10 +136,6 @@ def _cpus(step: StorageStep) -> float | None:
 
 def _range(steps: Sequence[StorageStep], figure: Callable[[StorageStep], float | None]) -> RoundRange:
     return RoundRange.of([value for step in steps if (value := figure(step)) is not None])
-
-
-def _median_of(steps: Sequence[StorageStep], figure: str) -> float | None:
-    return _range(steps, lambda step: step.value(figure)).median
 
 
 def best_raw(table: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> ContenderRow | None:
