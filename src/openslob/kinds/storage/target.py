@@ -130,29 +130,26 @@ _OTHER_ENGINES = "give --io-engine libaio or psync"
 
 @dataclass(frozen=True)
 class StorageLocation:
-    """A directory that can be measured, or the parent directory of a file; ``notes`` are for the record."""
+    """The file system of a directory or file that can be measured; ``notes`` are for the record."""
 
-    directory: Path
     file_system: str
     notes: tuple[str, ...]
 
 
-def check_directory(
-    fio: Fio, directory: Path, engine: IoEngine, *, direct: bool = True, write: bool = True
-) -> StorageLocation:
-    """Check that files in ``directory`` can be measured with this I/O engine. Raises SlobError with a remedy if not.
+def check_directory(fio: Fio, directory: Path, engine: IoEngine, *, direct: bool = True) -> StorageLocation:
+    """Check that files made in ``directory`` can be measured with this I/O engine. SlobError with a remedy if not.
 
-    ``write`` is true if files will be made there. Without ``direct``, a note says that the page cache is measured.
+    Without ``direct``, a note says that the page cache is measured.
     """
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory", "give a directory on the storage to measure")
-    if write and not os.access(directory, os.W_OK | os.X_OK):
+    if not os.access(directory, os.W_OK | os.X_OK):
         raise SlobError(f"{directory} is not writable", "give a writable directory")
     check_engine(fio, engine)
     kind = file_system_of(directory)
     if direct:
-        check_direct(directory, kind, write)
-    return StorageLocation(directory, kind, tuple(_notes(kind, direct)))
+        check_direct(directory, kind, write=True)
+    return StorageLocation(kind, tuple(_notes(kind, direct)))
 
 
 def check_file(fio: Fio, path: Path, engine: IoEngine, *, direct: bool = True) -> StorageLocation:
@@ -167,7 +164,7 @@ def check_file(fio: Fio, path: Path, engine: IoEngine, *, direct: bool = True) -
             os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
         except OSError as error:
             raise SlobError(f"{path} can't be read by direct I/O ({error.strerror})", _ELSEWHERE) from error
-    return StorageLocation(path.absolute().parent, kind, tuple(_notes(kind, direct)))
+    return StorageLocation(kind, tuple(_notes(kind, direct)))
 
 
 def check_engine(fio: Fio, engine: IoEngine, io_uring: Callable[[], int] | None = None) -> None:
