@@ -88,7 +88,7 @@ class HostUsageMonitor:
         self.why_no_device = ""
         self._device: BlockDevice | None = None
         try:
-            self._device = BlockDevice(_device_of(path))
+            self._device = BlockDevice(device_of(path))
         except FigureUnknownError as error:
             self.why_no_device = str(error)
 
@@ -137,7 +137,11 @@ def usage_of(samples: Sequence[UsageReading], why_no_device: str = "") -> HostUs
     return HostUsage((cpu[-1] - cpu[0]) / span, reads, None if share is None else 100 * share)
 
 
-def _device_of(path: Path) -> Path:
+def device_of(path: Path) -> Path:
+    """Return the folder in /sys of a block device, or of the one under a file or directory.
+
+    FigureUnknownError without one.
+    """
     facts = path.stat()
     if stat.S_ISBLK(facts.st_mode):
         return device_folder(facts.st_rdev, None)

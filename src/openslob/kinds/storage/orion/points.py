@@ -5,7 +5,6 @@ fio can't know whether a read reached a device or was answered from the page cac
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,12 +14,12 @@ from openslob.analyze.outcome import count, holds_or_fails, unknown
 from openslob.core.histogram import PERCENTILES, Histogram
 from openslob.core.host import FigureUnknownError
 from openslob.core.units import MIB
-from openslob.host.device import BlockDevice, device_folder, device_under
+from openslob.host.device import BlockDevice
 from openslob.kinds.storage.fio import Coverage, Fio, Job, JobResult, Transfers, coverage
 from openslob.kinds.storage.orion.jobs import LARGE, SMALL, OrionSetup, jobs_of
 from openslob.kinds.storage.orion.options import LargeType, LoadMatrix, LoadPoint
 from openslob.kinds.storage.record import StorageLoad, StorageStep
-from openslob.kinds.storage.session import load_of
+from openslob.kinds.storage.session import device_of, load_of
 from openslob.kinds.storage.target import TestFile
 from openslob.metrics import storage_figure
 from openslob.record.model import Figure, Verdict
@@ -219,7 +218,7 @@ def open_devices(luns: Sequence[TestFile], directory: Path) -> Iterator[LunDevic
     """Open the devices under ``luns`` for the block; test files made by slob lie in ``directory``."""
     with ExitStack() as opened:
         try:
-            folders = {_folder(lun, directory) for lun in luns}
+            folders = {device_of(directory if lun.ours else lun.path) for lun in luns}
             devices = [BlockDevice(folder) for folder in sorted(folders)]
         except FigureUnknownError as error:
             yield LunDevices(why=str(error))
@@ -227,13 +226,6 @@ def open_devices(luns: Sequence[TestFile], directory: Path) -> Iterator[LunDevic
         for device in devices:
             opened.callback(device.close)
         yield LunDevices(tuple(devices))
-
-
-def _folder(lun: TestFile, directory: Path) -> Path:
-    if lun.ours:
-        return device_under(directory)
-    facts = lun.path.stat()
-    return device_folder(facts.st_rdev, None) if stat.S_ISBLK(facts.st_mode) else device_under(lun.path.parent)
 
 
 def latency_figure(histogram: Histogram, figure: str) -> float | None:
