@@ -103,10 +103,10 @@ def histograms(outcome: OrionResult) -> str:
 
 
 def _kinds(measured: PointResult) -> Iterator[tuple[str, Transfers]]:
-    for size, result in (("Small", measured.small), ("Large", measured.large)):
-        for direction, transfers in (("Read", result and result.read), ("Write", result and result.write)):
+    for kind, result in measured.parts.items():
+        for direction, transfers in (("Read", result.read), ("Write", result.write)):
             if transfers:
-                yield f"{size} {direction} Latency Histogram", transfers
+                yield f"{kind.capitalize()} {direction} Latency Histogram", transfers
 
 
 def histogram(transfers: Transfers) -> str:
@@ -143,7 +143,7 @@ def trace(outcome: OrionResult) -> str:
     lines = [
         f"{measured.started_at} {measured.point} {result.name}: {_trace_line(result)}"
         for measured in outcome.points
-        for result in measured.parts
+        for result in measured.parts.values()
     ]
     return "\n".join(lines) + "\n"
 
@@ -229,22 +229,15 @@ def _latency(small: JobResult, at: LoadPoint) -> str:
 
 
 def _table(points: Sequence[PointResult]) -> str:
-    rows = [_HEAD, *(_cells(each, part) for each in points for part in each.parts)]
+    rows = [_HEAD, *(_cells(each, kind, part) for each in points for kind, part in each.parts.items())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(lines) + "\n"
 
 
-def _cells(measured: PointResult, part: JobResult) -> tuple[str, ...]:
-    kind = "small" if part is measured.small else "large"
-    rates = f"{part.iops:.1f}", f"{part.bytes_per_s / MIB:.2f}"
-    return (
-        str(measured.point.small),
-        str(measured.point.large),
-        kind,
-        *rates,
-        *(_format_figure(part, n) for n in FIGURES),
-    )
+def _cells(measured: PointResult, kind: str, part: JobResult) -> tuple[str, ...]:
+    loads, rates = (measured.point.small, measured.point.large), (f"{part.iops:.1f}", f"{part.bytes_per_s / MIB:.2f}")
+    return (*map(str, loads), kind, *rates, *(_format_figure(part, name) for name in FIGURES))
 
 
 def _format_figure(part: JobResult, figure: str) -> str:

@@ -51,19 +51,19 @@ class PointResult:
     device: DeviceBytes
 
     @property
-    def parts(self) -> tuple[JobResult, ...]:
-        """The results of the loads that the point has, small first."""
-        return tuple(each for each in (self.small, self.large) if each)
+    def parts(self) -> Mapping[str, JobResult]:
+        """The results of the loads that the point has, by kind, small first."""
+        return {kind: each for kind, each in ((SMALL, self.small), (LARGE, self.large)) if each}
 
     @property
     def read_bytes(self) -> int:
         """Bytes that fio read, both loads together."""
-        return sum(each.read.bytes for each in self.parts if each.read)
+        return sum(each.read.bytes for each in self.parts.values() if each.read)
 
     @property
     def written_bytes(self) -> int:
         """Bytes that fio wrote, both loads together."""
-        return sum(each.write.bytes for each in self.parts if each.write)
+        return sum(each.write.bytes for each in self.parts.values() if each.write)
 
 
 @dataclass(frozen=True)
@@ -236,20 +236,15 @@ def latency_figure(histogram: Histogram, figure: str) -> float | None:
 
 def steps_of(measured: PointResult, jobs: Sequence[Job], first: int) -> Iterator[StorageStep]:
     """Yield a step for each load of a point, numbered from ``first``; ``jobs`` are the jobs that fio ran."""
-    for at, (kind, result) in enumerate((name, part) for name, part in _parts(measured)):
+    for number, (kind, result) in enumerate(measured.parts.items(), first):
         yield StorageStep(
-            number=first + at,
+            number=number,
             name=kind,
             purpose=f"{kind} requests at {measured.point}",
             load=_load([job for job in jobs if (job.name == SMALL) is (kind == SMALL)]),
             figures=_figures(measured, result),
             latency=result.latency.summary(),
         )
-
-
-def _parts(measured: PointResult) -> list[tuple[str, JobResult]]:
-    named = ((SMALL, measured.small), (LARGE, measured.large))
-    return [(name, part) for name, part in named if part]
 
 
 def _load(jobs: Sequence[Job]) -> StorageLoad:
