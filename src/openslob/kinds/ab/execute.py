@@ -21,9 +21,10 @@ from openslob.core.session_classes import split_kind
 from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.host.environment import environment
-from openslob.kinds.ab.figures import decision_of, failed_names, figures_of, look_at, values, with_results
+from openslob.kinds.ab.figures import decision_of, figures_of, look_at, values, with_results
 from openslob.kinds.ab.record import A, AbFolder, AbRecord, AbRun, B
 from openslob.kinds.ab.sides import AbServers, Side, order_of, parse_side
+from openslob.kinds.contract import list_failed
 from openslob.kinds.run.again import RETRIES, why_lost
 from openslob.kinds.run.context import Context
 from openslob.kinds.run.loading import take_loaded
@@ -265,7 +266,7 @@ def _of_run(made: AbRun, finished: FinishedRun, figure: str, again: bool = False
             "run": finished.folder.name,
             "figures": figures,
             "why": why,
-            "failed_verdicts": failed_names(record),
+            "failed_verdicts": tuple(list_failed(record.verdicts)),
             "server_started_at": None if started is None else str(started),
             "made_again": again,
         }

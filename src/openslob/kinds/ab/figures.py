@@ -21,7 +21,6 @@ from openslob.record.model import Holds, RunRecord, Status, Verdict
 # Figures that are compared beside the one that decides.
 SHOWN = ("ops_per_s", "pio_read_per_s", "engine_read_latency_us", "op_p99_us", "lio_per_db_cpu")
 DECIDED, VALID, RESTARTED = "decided", "pairs_valid", "each_restarted"
-NAMES = (DECIDED, VALID, RESTARTED)
 _READS = ("pio_", "engine_read_", "iops_", "read_", "dev_read")
 _MOST_NAMED = 3
 _WINDOW = "window"
@@ -171,8 +170,3 @@ def require_end(record: AbRecord, remedy: str = "") -> None:
 def is_invalid(record: AbRecord) -> bool:
     """Return whether runs that were compared did not measure what they say."""
     return any(each.name == VALID and each.verdict is Holds.FAILS for each in record.verdicts)
-
-
-def failed_names(record: RunRecord) -> tuple[str, ...]:
-    """Return the names of the verdicts on a run that fail."""
-    return tuple(each.name for each in record.verdicts if each.verdict is Holds.FAILS)

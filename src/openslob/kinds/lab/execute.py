@@ -19,6 +19,7 @@ from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
 from openslob.engines.managed.base import ManagedServer, ServerSpec
+from openslob.kinds.contract import list_failed
 from openslob.kinds.lab.figures import RATE, figures_of, is_done, with_results
 from openslob.kinds.lab.loads import writes
 from openslob.kinds.lab.plan import MAKE_S, REMOVE_S, require_time, round_s, side_s
@@ -27,7 +28,7 @@ from openslob.kinds.lab.request import LabPlan
 from openslob.kinds.lab.servers import LabServers, changes_of, groups, lab_servers
 from openslob.kinds.run.context import Context
 from openslob.kinds.run.runner import FinishedRun, RunRequest
-from openslob.record.model import Holds, RunRecord, Status
+from openslob.record.model import RunRecord, Status
 from openslob.record.store import say_nothing
 
 # A side whose server or runs failed so often in a row is left out: it would cost time and give no figure.
@@ -308,6 +309,6 @@ def _complete_run(made: LabRun, finished: FinishedRun, rate: str, not_as_asked: 
         "run": finished.folder.name,
         "figures": figures,
         "why": not_as_asked or ("" if figures[RATE] else record.why_unknown(rate)),
-        "failed_verdicts": tuple(verdict.name for verdict in record.verdicts if verdict.verdict is Holds.FAILS),
+        "failed_verdicts": tuple(list_failed(record.verdicts)),
     }
     return made.model_copy(update=found)

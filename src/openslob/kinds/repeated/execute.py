@@ -15,12 +15,13 @@ from openslob.core.errors import SlobError, UsageError
 from openslob.core.units import format_duration
 from openslob.core.workload import Workload
 from openslob.engines.base import Engine
+from openslob.kinds.contract import list_failed
 from openslob.kinds.repeated.figures import figures_of, with_findings
 from openslob.kinds.repeated.record import RepeatedFolder, RepeatedRecord, RepeatedTime, TimeState, load
 from openslob.kinds.run.context import Context
 from openslob.kinds.run.loading import take_loaded
 from openslob.kinds.run.runner import RunRequest
-from openslob.record.model import Holds, Status
+from openslob.record.model import Status
 from openslob.record.store import new_head
 
 # The shortest time between the begins of two runs.
@@ -172,9 +173,7 @@ def _make(folder: RepeatedFolder, number: int, due_s: float, begun_s: float, con
         "state": TimeState.DONE,
         "run": finished.folder.name,
         "figures": figures_of(finished.record),
-        "failed_verdicts": tuple(
-            verdict.name for verdict in finished.record.verdicts if verdict.verdict is Holds.FAILS
-        ),
+        "failed_verdicts": tuple(list_failed(finished.record.verdicts)),
     }
     return at.model_copy(update=found)
 

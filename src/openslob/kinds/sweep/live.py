@@ -10,6 +10,7 @@ from openslob.analyze.curves.points import SESSIONS
 from openslob.analyze.curves.series import CACHED, label
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
+from openslob.kinds.contract import list_failed
 from openslob.kinds.run.live.follow import BUDGET_S, identity_of
 from openslob.kinds.run.live.latest import FollowedRuns
 from openslob.kinds.run.live.run_view import RunView
@@ -18,7 +19,7 @@ from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordSt
 from openslob.metrics import Timed
 from openslob.metrics.run_metrics import latency_of
 from openslob.record import store
-from openslob.record.model import Figure, Holds, RunRecord, Verdict
+from openslob.record.model import Figure, RunRecord, Verdict
 from openslob.record.store import running_pid
 from openslob.record.varied import Value
 
@@ -90,9 +91,8 @@ class SweepView:
         run = self._run.head.id if running and self._run else point.run or ""
         values: dict[str, Value] = {**point.server, **point.values}
         petal = {name: value for name, value in values.items() if name != SESSIONS}
-        fails = tuple(each.name for each in verdicts if each.verdict is Holds.FAILS)
         state = RUNNING if running else point.state.value
-        return PetalPoint(point.number, label(petal), self._sessions(point), state, run, figures, fails)
+        return PetalPoint(point.number, label(petal), self._sessions(point), state, run, figures, list_failed(verdicts))
 
     def _sessions(self, point: SweepPoint) -> int:
         values = {**self._record.workload, **point.values}
