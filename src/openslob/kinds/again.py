@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from openslob.analyze.derive import Derived
 from openslob.record import store
+from openslob.record.facts import leaves
 from openslob.record.model import DocumentModel, RunRecord
 
 _NO_RUN = "the record of its run is not there, or does not have it"
@@ -60,20 +61,12 @@ def compare_noted(name: str, figures: Figures, again: Figures) -> Iterator[Deriv
 
 def compare_numbers(record: DocumentModel, again: DocumentModel | None, parts: tuple[str, ...]) -> Iterator[Derived]:
     """Yield each number in these parts of a document beside that of the document that was made again, if it was."""
-    before, after = (
-        dict(_leaves("", each.model_dump(mode="json", include=set(parts)))) if each else {} for each in (record, again)
-    )
+    before, after = (_numbers_in(each, parts) if each else {} for each in (record, again))
     why = "the raw files do not say it any more" if again else "the record of one of its runs is not there"
     for name, value in before.items():
         yield Derived(name, value, after.get(name), "" if name in after else why)
 
 
-def _leaves(name: str, value: object) -> Iterator[tuple[str, float]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(f"{name}.{key}" if name else str(key), inner)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _leaves(f"{name}.{number}", inner)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        yield name, float(value)
+def _numbers_in(record: DocumentModel, parts: tuple[str, ...]) -> dict[str, float]:
+    every = leaves(record.model_dump(mode="json", include=set(parts)))
+    return {".".join(map(str, path)): float(value) for path, value in every if type(value) in (int, float)}

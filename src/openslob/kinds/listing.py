@@ -226,20 +226,15 @@ def chosen(
 
     None means any. A record that can't be read is none of them.
     """
-    return [each for each in listed if each.entry.record and _is_chosen(each, kind, tags, server, since)]
-
-
-def _is_chosen(
-    each: Listed, kind: str | None, tags: Collection[str], server: str | None, since: datetime | None
-) -> bool:
-    record = each.entry.record
-    assert record is not None
-    return (
-        (kind is None or kind in kinds_of(each))
+    return [
+        each
+        for each in listed
+        if (record := each.entry.record)
+        and (kind is None or kind in kinds_of(each))
         and set(tags) <= set(tags_of(each))
         and (server is None or server in kind_of(each).server(record))
         and (since is None or datetime.fromisoformat(record.started_at) >= since)
-    )
+    ]
 
 
 def kinds_of(each: Listed) -> set[str]:
