@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from openslob.core.access import AccessKind
 from openslob.core.host import Host
@@ -26,6 +25,7 @@ from openslob.kinds.run.server_reports import ServerReports
 from openslob.kinds.run.session_pool import PULSE_S
 from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_ROW_BYTES, PACED, PRICED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
+from openslob.record.varied import Values
 
 # Data of up to this share of the cache stay in it when read once.
 CACHEABLE = 0.8
@@ -37,34 +37,38 @@ _MEMORY_FACTOR = 2
 _UNUSED = ("db_cpu_us", "db_time_us", "foreground_cpu_us", "background_cpu_us")
 # A run that ends by WORK_LOOP has no length beforehand: assume one.
 _ANY_LENGTH_S = 60.0
+# The value of a server's parameter ``io`` for direct I/O.
+DIRECT = "direct"
 
 
-class Memory(Protocol):
-    """What of a server decides which data a test needs; `ServerFacts` has it."""
+@dataclass(frozen=True)
+class ServerMemory:
+    """What of a server decides which data a test needs, where there are no `ServerFacts`.
 
-    @property
-    def block_size(self) -> int:
-        """The size of a block in bytes."""
+    Its fields are as there. ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown.
+    """
 
-    @property
-    def cache_bytes(self) -> int | None:
-        """The size of the cache in bytes; None when that is unknown."""
+    block_size: int
+    cache_bytes: int | None
+    direct_io: bool | None
+    host_bytes: int | None = None
+    direct_io_remedy: str = "use --io direct"
+    least_window_s: float = 0.0
+    no_device: str = ""
+    cache_use_limit: int | None = None
 
-    @property
-    def cache_use_limit(self) -> int | None:
-        """Up to how many uses the cache counts of a block, as in `ServerFacts`."""
+    def with_settings(self, server: Values) -> ServerMemory:
+        """Return the memory of the server after a restart with these settings."""
+        cache = server.get("cache_bytes")
+        return replace(
+            self,
+            block_size=int(server.get("block_size") or self.block_size),
+            cache_bytes=int(cache) if cache else self.cache_bytes,
+            direct_io=server["io"] == DIRECT if "io" in server else self.direct_io,
+        )
 
-    @property
-    def direct_io(self) -> bool | None:
-        """Whether the server bypasses the operating system's page cache; None when that is unknown."""
 
-    @property
-    def direct_io_remedy(self) -> str:
-        """How the server is given direct I/O."""
-
-    @property
-    def no_device(self) -> str:
-        """Why no read of the engine is known to be one of a device; empty where they may be."""
+Memory = ServerFacts | ServerMemory
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from pathlib import Path
 from openslob.config.grid import Grid, SweepFile, read_sweep_file
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
+from openslob.kinds.run.preflight import ServerMemory
 from openslob.kinds.run.settings import NO_SETTINGS, SettingsGrid, give_way
 from openslob.kinds.sweep.plan import keep_started_with, notices, points, with_estimates
 from openslob.kinds.sweep.ready_settings import ready_settings
 from openslob.kinds.sweep.record import SearchRecord, SweepRecord, find_sweeps
 from openslob.kinds.sweep.servers import describe_target
-from openslob.kinds.sweep.sizing import ServerMemory, expected_failures, with_enough_data
+from openslob.kinds.sweep.sizing import expected_failures, with_enough_data
 from openslob.record.model import Status
 from openslob.record.store import new_head
 from openslob.record.varied import Value

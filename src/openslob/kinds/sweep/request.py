@@ -17,12 +17,13 @@ from openslob.engines import registry
 from openslob.kinds.run import loading
 from openslob.kinds.run.again import RETRIES
 from openslob.kinds.run.context import Ceiling, Context
+from openslob.kinds.run.preflight import ServerMemory
 from openslob.kinds.run.settings import SettingsGrid, ask_settings, assume_settings
 from openslob.kinds.sweep.create import find_unfinished, new_sweep, ready_names, ready_sweep
 from openslob.kinds.sweep.plan import has_data_of_first_point, keep_made_with, sessions_at_most, with_estimates
 from openslob.kinds.sweep.ready_settings import of_setting, ready_settings, refuse_impossible
 from openslob.kinds.sweep.record import SearchRecord, SweepFolder, SweepRecord, load_sweep, lost_points
-from openslob.kinds.sweep.sizing import ServerMemory, server_memory
+from openslob.kinds.sweep.sizing import server_memory
 from openslob.record.varied import Value
 
 Texts = Mapping[str, Sequence[str]]

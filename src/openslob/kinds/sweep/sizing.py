@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from openslob.analyze.outcome import count_noun
@@ -16,43 +16,14 @@ from openslob.core.units import MIB, Extent
 from openslob.core.workload import Workload
 from openslob.engines import registry
 from openslob.host.counters import page_cache_limit
-from openslob.kinds.run.preflight import active_bytes, host_memory, purpose_findings
+from openslob.kinds.run.preflight import DIRECT, ServerMemory, active_bytes, host_memory, purpose_findings
 from openslob.kinds.sweep.plan import ASSUMED_BLOCK_BYTES, workload_of
 from openslob.kinds.sweep.record import SweepRecord
-from openslob.record.varied import Value, Values
+from openslob.record.varied import Value
 
-DIRECT = "direct"
 # Sources of a SCALE that the user did not ask for.
 _OPEN = (DEFAULT, LOADED)
 UNKNOWN_CACHE_SCALE = Extent.parse("2G")
-
-
-@dataclass(frozen=True)
-class ServerMemory:
-    """What of a server decides which data a test needs: its cache, its block size, and whether its I/O is direct.
-
-    ``host_bytes`` is the memory of its host; it and the cache are None if they are unknown. ``least_window_s``,
-    ``no_device`` and ``cache_use_limit`` are as in `ServerFacts`.
-    """
-
-    block_size: int
-    cache_bytes: int | None
-    direct_io: bool | None
-    host_bytes: int | None = None
-    direct_io_remedy: str = "use --io direct"
-    least_window_s: float = 0.0
-    no_device: str = ""
-    cache_use_limit: int | None = None
-
-    def with_settings(self, server: Values) -> ServerMemory:
-        """Return the memory of the server after a restart with these settings."""
-        cache = server.get("cache_bytes")
-        return replace(
-            self,
-            block_size=int(server.get("block_size") or self.block_size),
-            cache_bytes=int(cache) if cache else self.cache_bytes,
-            direct_io=server["io"] == DIRECT if "io" in server else self.direct_io,
-        )
 
 
 def server_memory(target: str) -> ServerMemory | None:

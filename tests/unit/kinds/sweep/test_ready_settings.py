@@ -14,10 +14,10 @@ from openslob.core.secrets import Address
 from openslob.core.units import MIB
 from openslob.engines.managed.base import ReadySetting
 from openslob.engines.settings import Effect, ServerSetting
+from openslob.kinds.run.preflight import ServerMemory
 from openslob.kinds.sweep import ready_settings as ready
 from openslob.kinds.sweep.create import ready_names
 from openslob.kinds.sweep.request import SweepRequest, sweep_file
-from openslob.kinds.sweep.sizing import ServerMemory
 
 READY = (
     ReadySetting("io-method", "io_method", "reads ahead", ("scan",), ("physical",), ("sync", "worker", "io_uring")),

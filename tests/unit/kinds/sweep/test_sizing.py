@@ -11,10 +11,10 @@ from factories.tables import table
 from openslob.cli import app
 from openslob.config.grid import resolve_grid
 from openslob.core.units import GIB, MIB
-from openslob.kinds.run.preflight import active_bytes
+from openslob.kinds.run.preflight import ServerMemory, active_bytes
 from openslob.kinds.sweep.create import new_sweep, ready_sweep
 from openslob.kinds.sweep.plan import workload_of
-from openslob.kinds.sweep.sizing import ServerMemory, server_memory
+from openslob.kinds.sweep.sizing import server_memory
 
 MEMORY = ServerMemory(8192, 1 * GIB, direct_io=True)
 
