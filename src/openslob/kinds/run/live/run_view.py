@@ -281,15 +281,7 @@ class RunView:
         if not amounts or not len(track.end_s):
             return Curve(name, drawn.unit, [], [], [], [])
         found = spread(steps, track.begin_s, track.end_s, amounts, drawn.value_of)
-        return Curve(
-            name,
-            drawn.unit,
-            steps.at_s,
-            _to_list(found.low),
-            _to_list(found.whole),
-            _to_list(found.high),
-            steps.length_s,
-        )
+        return _curve(name, drawn.unit, steps, found.low, found.whole, found.high)
 
     def _class_rate(self, name: str, steps: Steps) -> Curve:
         """Return the operations per second of a class, up to the last second whose latencies were written."""
@@ -302,8 +294,8 @@ class RunView:
         done = np.sum([each.counts(steps, until_s).sum(axis=1) for each in own], axis=0)
         lengths = np.diff(np.minimum(steps.edges_s, until_s))
         with np.errstate(divide="ignore", invalid="ignore"):
-            rates = _to_list(np.where(lengths > 0, done / lengths, np.nan))
-        return Curve(name, "1/s", steps.at_s, rates, rates, rates, steps.length_s)
+            rates = np.where(lengths > 0, done / lengths, np.nan)
+        return _curve(name, "1/s", steps, rates, rates, rates)
 
     def _latency_series(self, name: str, begin_s: float | None, end_s: float | None, most: int) -> Curve:
         what, kind, figure = name.split(".")
@@ -323,15 +315,7 @@ class RunView:
             steps, begins, begins + self._state.tables.unit_s, {figure: values}, lambda amounts, _: amounts[figure]
         )
         whole = percentiles(of_kind.counts(steps, self._over_s), figure)
-        return Curve(
-            name,
-            "µs",
-            steps.at_s,
-            _to_list(single.low),
-            _to_list(whole),
-            _to_list(single.high),
-            steps.length_s,
-        )
+        return _curve(name, "µs", steps, single.low, whole, single.high)
 
     def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
         """Return the mean number of sessions by wait event, from samples; None in a step without any."""
@@ -434,6 +418,10 @@ class RunView:
         ends = [*cells[kept], cells[kept][-1] + CELL_BUCKETS] if len(used) else []
         edges = [float(lower_edge_us(int(bucket))) for bucket in ends]
         return HeatMap(of, steps.at_s, edges, by_cell[:, kept].tolist(), time_us[:, kept].tolist(), steps.length_s)
+
+
+def _curve(name: str, unit: str, steps: Steps, low: Array, mean: Array, high: Array) -> Curve:
+    return Curve(name, unit, steps.at_s, _to_list(low), _to_list(mean), _to_list(high), steps.length_s)
 
 
 def _to_list(values: Array) -> list[float | None]:
