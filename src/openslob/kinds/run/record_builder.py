@@ -94,6 +94,10 @@ class RecordBuilder:
         self._raw, self._tables = folder.raw, TablesInMemory(folder.raw)
         return folder
 
+    def attach(self, name: str, content: str | bytes) -> None:
+        """Add a file to the record, such as a report of the server's own; a text without secrets."""
+        self.engine.setdefault("attachments", []).append(self._folder.attach(name, content))
+
     def measure(self, totals: Mapping[str, float] = MappingProxyType({}), unfinished: Collection[int] = ()) -> Observed:
         """Return what was measured by all rows so far, the ``totals`` that no rows say, and nothing else.
 

@@ -281,7 +281,7 @@ class _Run:
             # Clocks drift apart in a long warm-up.
             offset_ns = session_pool.clock_offset_ns = samplers.server_clock_offset_ns()
             self._builder.environment["server_clock_offset_s"] = offset_ns / NANOS
-        around = self._reports.around(self._attach_to(folder), self._builder.notes, self._show, self._patience)
+        around = self._reports.around(self._builder.attach, self._builder.notes, self._show, self._patience)
         with around, self._hooks.during():
             more_s = READ_EARLIER_S[0] + samplers.reading_s + samplers.host_s + session_pool.crew.lead_s
             begin_ns = self._begin_ns(offset_ns, more_s)
@@ -313,12 +313,6 @@ class _Run:
             return
         for part in (*counts.parts(), *singles.parts()):
             folder.raw.event(Event.PROBE, part.text)
-
-    def _attach_to(self, folder: RunFolder) -> Callable[[str, str | bytes], None]:
-        def attach(name: str, content: str | bytes) -> None:
-            self._builder.engine.setdefault("attachments", []).append(folder.attach(name, content))
-
-        return attach
 
     def _warm_up(self, held: Hold, session_pool: SessionPool, plans: Sequence[SessionPlan], begin_ns: int) -> None:
         limit_s = max(self._workload.warmup, self._request.steady_limit_s or 0)

@@ -241,7 +241,7 @@ class Observer:
 
     def attach(self, name: str, content: str | bytes) -> None:
         """Add a file to the record, such as the output of what was observed; a text without secrets."""
-        self._builder.engine.setdefault("attachments", []).append(self._folder.attach(name, content))
+        self._builder.attach(name, content)
 
     def end(self, at_ns: int | None = None) -> None:
         """Read the counters for the last time; a command that was observed ended at ``at_ns`` (monotonic clock)."""
