@@ -20,9 +20,9 @@ from openslob.host.counters import page_cache_limit
 from openslob.host.sampler import difference
 from openslob.host.this_host import HERE
 from openslob.kinds.run.plan import session_plans
-from openslob.kinds.run.samplers import Samplers, SystemReading, split_cpu
+from openslob.kinds.run.samplers import Samplers, split_cpu
 from openslob.kinds.run.server_reports import ServerReports
-from openslob.kinds.run.session_pool import PULSE_S
+from openslob.kinds.run.session_pool import PULSE_S, ignore
 from openslob.metrics import CHANGING, CHURNING, CONNECTING, METRICS, OBSERVED, OF_ROW_BYTES, PACED, PRICED
 from openslob.metrics.run_metrics import ENGINE_INPUTS
 from openslob.record.varied import Values
@@ -324,7 +324,7 @@ def _probe(engine: Engine, workload: Workload) -> Probe:
 
     The second reading is dated as if the run lay between the two: some counters are known for long windows only.
     """
-    samplers = Samplers(engine, 1, _ignore)
+    samplers = Samplers(engine, 1, ignore)
     try:
         before, after = samplers.opening_reading(), samplers.closing_reading()
         length_ns = int((workload.run_time or _ANY_LENGTH_S) * NANOS)
@@ -344,7 +344,3 @@ def _wait_samples(workload: Workload) -> int:
     if workload.is_paced or workload.thinks:
         return 0
     return int(workload.total_sessions * (workload.run_time or _ANY_LENGTH_S) / PULSE_S)
-
-
-def _ignore(_reading: SystemReading) -> None:
-    """Ignore a reading: nothing is sampled between the first and the last."""

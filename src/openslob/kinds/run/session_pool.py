@@ -40,12 +40,8 @@ SLOWEST_LOAD_BYTES_PER_S = 10 * MIB
 Message = Report | SystemReading
 
 
-def ignore(_message: Message) -> None:
-    """Handle a message of a phase that is not measured."""
-
-
-def _nothing() -> None:
-    """Do nothing."""
+def ignore(*_anything: object) -> None:
+    """Do nothing, as with a message of a phase that is not measured."""
 
 
 class SessionPool:
@@ -149,8 +145,8 @@ class SessionPool:
         self,
         phase: Phase,
         handle: Callable[[Message], None] = ignore,
-        before: Callable[[], None] = _nothing,
-        pulse: Callable[[], None] = _nothing,
+        before: Callable[[], None] = ignore,
+        pulse: Callable[[], None] = ignore,
     ) -> None:
         """Send all sessions through ``phase``, handing every message to ``handle``.
 

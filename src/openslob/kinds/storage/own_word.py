@@ -14,6 +14,7 @@ from openslob.engines import registry
 from openslob.engines.base import Calibrator, OwnCalibration
 from openslob.engines.patience import Patience
 from openslob.kinds.run.server_reports import ServerReports
+from openslob.kinds.run.session_pool import ignore
 from openslob.kinds.storage.record import OWN_WORD, StorageFolder, StorageRecord
 from openslob.kinds.storage.session import Notify
 from openslob.record.store import ATTACHMENTS, save_text
@@ -56,7 +57,7 @@ class OwnWord:
 
         notify("the server calibrates its storage itself: that may take a quarter of an hour")
         try:
-            with self.reports.around(attach, notes, lambda _: None, Patience(self.interrupt)):
+            with self.reports.around(attach, notes, ignore, Patience(self.interrupt)):
                 said = self.calibrator.calibrate(self.disks, self.most_ms)
         except SlobError as error:
             notes.append(str(error))

@@ -12,7 +12,6 @@ from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
 from typing import IO, Self
@@ -40,9 +39,9 @@ class UnrunnableError(SlobError):
         self.exit_code = exit_code
 
 
-def program_of(words: Sequence[str], path: str | None = None) -> str:
+def program_of(words: Sequence[str]) -> str:
     """Return the path of the program that a command runs. UnrunnableError when there is none."""
-    if found := shutil.which(words[0], path=path):
+    if found := shutil.which(words[0]):
         return found
     if os.path.lexists(words[0]) and "/" in words[0]:
         raise UnrunnableError(f"the command {words[0]} can't be run: it is not a program", NOT_RUNNABLE)
@@ -87,7 +86,6 @@ class ObservedCommand:
         self,
         words: Sequence[str],
         environment: Mapping[str, str],
-        folder: Path | None = None,
         within: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.words = words
@@ -96,7 +94,6 @@ class ObservedCommand:
         self.cpu_s = 0.0
         self.output, self.errors = Kept(), Kept()
         self._environment = environment
-        self._folder = folder
         self._within = within
         self._opened = ExitStack()
 
@@ -110,7 +107,6 @@ class ObservedCommand:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=dict(self._environment),
-                    cwd=self._folder,
                     process_group=0,
                 )
         except OSError as error:

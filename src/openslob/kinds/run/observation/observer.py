@@ -24,6 +24,7 @@ from openslob.kinds.run.record_builder import RecordBuilder
 from openslob.kinds.run.recorder import SHORTEST_INTERVAL_S, ReadingsRecorder
 from openslob.kinds.run.samplers import Samplers, SystemReading
 from openslob.kinds.run.server_reports import ServerReports
+from openslob.kinds.run.session_pool import ignore
 from openslob.kinds.run.window import WindowReadings, count_between
 from openslob.metrics import add_costs
 from openslob.metrics.cost import price_of
@@ -113,10 +114,6 @@ def _read_later(samplers: Samplers) -> SystemReading:
     return samplers.opening_reading()
 
 
-def _ignore(_shown: object) -> None:
-    """Show nothing."""
-
-
 def _no_report(_record: RunRecord) -> str:
     return ""
 
@@ -140,8 +137,8 @@ class Observer:
         interval_s: float = 1.0,
         interrupt: Interrupt | None = None,
         *,
-        saw: Callable[[SystemReading], None] = _ignore,
-        saw_sample: Callable[[Activity], None] = _ignore,
+        saw: Callable[[SystemReading], None] = ignore,
+        saw_sample: Callable[[Activity], None] = ignore,
         show: ProgressSink | None = None,
         render: Callable[[RunRecord], str] = _no_report,
         reports: ServerReports | None = None,
@@ -159,7 +156,7 @@ class Observer:
         self._facts = engine.facts()
         self._builder = RecordBuilder(engine, self._facts, spec, name, kind=RecordKind.OBSERVATION)
         self._builder.notes.extend(rehearsal.notices())
-        self._log = ProgressLog(show or _ignore, self._builder.notes)
+        self._log = ProgressLog(show or ignore, self._builder.notes)
         self._clock = ServerClock(Anchor.now())
         self._tick = self._tick0_ns = 0
         self._after: SystemReading | None = None
@@ -168,7 +165,7 @@ class Observer:
     def __enter__(self) -> Self:
         """Connect the samplers."""
         with ExitStack() as opened:
-            self.samplers = Samplers(self._engine, 0, _ignore, SamplingScope.SERVER)
+            self.samplers = Samplers(self._engine, 0, ignore, SamplingScope.SERVER)
             opened.callback(self.samplers.close)
             self._builder.environment = self.samplers.describe_host()
             self._opened = opened.pop_all()

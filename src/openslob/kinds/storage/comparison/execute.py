@@ -32,7 +32,6 @@ from openslob.engines.clients import (
     require_sysbench,
     require_workload,
 )
-from openslob.engines.facts import LoadProgress
 from openslob.engines.managed.base import ManagedServer, ServerSpec
 from openslob.engines.managed.resources import confine
 from openslob.engines.patience import Patience
@@ -41,6 +40,7 @@ from openslob.kinds.run.again import make_until_kept
 from openslob.kinds.run.observation.command import ObservedCommand, observe_command, program_of
 from openslob.kinds.run.observation.observer import Observer
 from openslob.kinds.run.progress import ProgressSink
+from openslob.kinds.run.session_pool import ignore
 from openslob.kinds.storage import calibrate, session
 from openslob.kinds.storage.comparison import realism as table
 from openslob.kinds.storage.comparison.plan import (
@@ -451,7 +451,7 @@ class _Comparison:
         self._progress.notify(f"{name}: loading {format_bytes(plan.scale)}")
         workload = plan.workload(ContenderKind.SHARED)
         engine.follow(Patience(self._interrupt, self._progress.notify))
-        loading.load(engine, server, workload, _ignore, self._interrupt.stop.is_set, self._progress.notify)
+        loading.load(engine, server, workload, ignore, self._interrupt.stop.is_set, self._progress.notify)
         contenders = [self._with_blocking_reason(each, engine) for each in served_contenders(plan, name)]
         for contender, client in self._maker.clients(name, engine, server):
             contenders.append(contender)
@@ -547,7 +547,3 @@ def summary(found: Sequence[table.ContenderRow], plan: ComparisonPlan) -> Mappin
             why = None if spread.median is not None else row.why or "not measured"
             figures[f"{name}: {row.name}"] = storage_figure(name, spread.median, why)
     return figures
-
-
-def _ignore(_progress: LoadProgress) -> None:
-    """Ignore the progress of a load: only its start is reported."""
