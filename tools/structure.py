@@ -53,7 +53,6 @@ REASONS: Mapping[str, str] = {
     "kinds/ab/sides.py": "what a side is and how its server is made ready; execute.py has the order of the runs",
     "kinds/checked_runs.py": "the check of one run; verification.py has that of any record, and words",
     "kinds/recounting.py": "the engine's readings and intervals; checked_runs.py compares records",
-    "kinds/run/closing.py": "the readings after a load of whose end one hears late; samplers.py has all others",
     "kinds/run/ending.py": "when sessions are overdue and how they are ended; session_pool.py has their work",
     "kinds/storage/orion/files.py": "the files' format; execute.py measures",
     "kinds/storage/orion/protect.py": "whether a device may be written to; execute.py measures",

@@ -5,11 +5,11 @@ Readings go into the runner's queue, so that one thread alone writes the record.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from math import inf
+from threading import Event, Lock, Thread
 from typing import Any, cast
 
 from openslob.core.errors import SlobError, start_thread
@@ -32,7 +32,6 @@ from openslob.host.model import OsReading
 from openslob.host.processes import Tasks
 from openslob.host.sampler import UNATTRIBUTED, OsReader, Ticker, cpu_by_kind
 from openslob.host.this_host import HERE
-from openslob.kinds.run.closing import ClosingReadings
 from openslob.metrics.cpu import is_busy
 from openslob.record.model import READER
 
@@ -44,6 +43,8 @@ CLOCK_QUERIES = 5
 READING_TIMES = 2
 # A part of the server's CPU of which nobody knows whose it was: less than the spread between two runs.
 MOST_UNKNOWN_CPU_PCT = 2.0
+# The first closing readings follow each other closely. Should sessions end late, they get rarer.
+FIRST_PAUSE_S, SLOWER, LONGEST_PAUSE_S = 0.01, 1.3, 1.0
 SAME_HOST = "the server is not known to be on this host"
 
 
@@ -57,6 +58,45 @@ class SystemReading:
     counters: CounterReading
     os: OsReading
     counted_ns: int
+
+
+class ClosingReadings(Thread):
+    """Calls ``read`` again and again, from ``in_s`` seconds from now on, until it fails or `end` is called.
+
+    It is for sessions of other processes: what they did is asked for now and then, and on a busy host the answer takes
+    a part of a second. Counters that are read only then span more time than the load. ``before`` is called before the
+    first time.
+    """
+
+    def __init__(self, in_s: float, before: Callable[[], object], read: Callable[[], SystemReading]) -> None:
+        super().__init__(name="closing", daemon=True)
+        self._begins_at = time.monotonic() + in_s
+        self._before, self._read, self._over = before, read, Event()
+        self._found: list[tuple[int, SystemReading]] = []
+
+    def run(self) -> None:
+        """Wait for the planned end, and read."""
+        if self._over.wait(max(0.0, self._begins_at - time.monotonic())):
+            return
+        self._before()
+        pause_s = FIRST_PAUSE_S
+        while not self._over.wait(pause_s):
+            asked_ns = time.monotonic_ns()
+            try:
+                self._found.append((asked_ns, self._read()))
+            except SlobError:
+                # Whoever reads once the sessions have ended gets the error, too.
+                return
+            pause_s = min(LONGEST_PAUSE_S, SLOWER * pause_s)
+
+    def end(self) -> None:
+        """Read no more, after a reading under way."""
+        self._over.set()
+        self.join()
+
+    def first_after(self, ended_ns: int) -> SystemReading | None:
+        """Return the first reading that was begun at ``ended_ns`` of the monotonic clock or later, if any."""
+        return next((reading for asked_ns, reading in self._found if asked_ns >= ended_ns), None)
 
 
 class Samplers:
@@ -100,13 +140,13 @@ class Samplers:
         self.reading_s = self.host_s = self.least_s = 0.0
         self._interval_s = interval_s * max(1.0, sessions / SESSIONS_A_SECOND)
         # The counters have one connection.
-        self._counting = threading.Lock()
+        self._counting = Lock()
         # No periodic reading begins later, by the monotonic clock.
         self._last_ns = inf
         self._tasks: Tasks = {}
         self._tasks_at_end: Tasks = {}
         self._ticker = Ticker(self._interval_s, self._tick, "counters")
-        self._closing: ClosingReadings[SystemReading] | None = None
+        self._closing: ClosingReadings | None = None
 
     def describe_host(self) -> dict[str, Any]:
         """Return the description of the host that is read, for the record; of another one, by whom it was read."""

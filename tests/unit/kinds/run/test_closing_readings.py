@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from factories.running import eventually
 from openslob.core.errors import SlobError
-from openslob.kinds.run.closing import ClosingReadings
+from openslob.kinds.run.samplers import ClosingReadings
 
 
 @dataclass
