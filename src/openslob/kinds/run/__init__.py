@@ -18,8 +18,7 @@ from openslob.record.store import RECORD_FILE, SLICES, RecordEntry
 from openslob.report.format import micros, number
 
 if TYPE_CHECKING:
-    from openslob.kinds.run.live.follow import FollowedRun
-    from openslob.kinds.run.live.latest import FollowedRuns
+    from openslob.kinds.run.live.follow import FollowedRun, FollowedRuns
     from openslob.report.document import Document
 
 
@@ -87,8 +86,7 @@ class RunKind(Kind[RunRecord]):
 
     def follow(self, folder: Path) -> FollowedRun | FollowedRuns:
         """Return what follows a run, or those in the folder of a record that has runs."""
-        from openslob.kinds.run.live.follow import FollowedRun
-        from openslob.kinds.run.live.latest import FollowedRuns
+        from openslob.kinds.run.live.follow import FollowedRun, FollowedRuns
 
         is_run = any(os.path.lexists(folder / name) for name in self.files)
         return FollowedRun(folder) if is_run else FollowedRuns(folder)

@@ -11,8 +11,7 @@ from openslob.analyze.curves.series import CACHED, label
 from openslob.core.errors import SlobError
 from openslob.core.workload import Workload
 from openslob.kinds.contract import list_failed
-from openslob.kinds.run.live.follow import BUDGET_S, identity_of
-from openslob.kinds.run.live.latest import FollowedRuns
+from openslob.kinds.run.live.follow import BUDGET_S, FollowedRuns, identity_of
 from openslob.kinds.run.live.run_view import RunView
 from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepPoint, SweepRecord, load_sweep
 from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View

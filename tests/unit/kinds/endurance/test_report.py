@@ -18,7 +18,7 @@ from openslob.kinds.endurance import segments as report_endurance
 from openslob.kinds.endurance.pictures import endurance_pictures
 from openslob.kinds.endurance.report import endurance_document, mark_text, moment
 from openslob.kinds.endurance.segments import course_of, read_course, with_figures
-from openslob.kinds.run.live.latest import FollowedRuns
+from openslob.kinds.run.live.follow import FollowedRuns
 from openslob.metrics import Timed
 from openslob.record import store
 from openslob.record.model import Holds, Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import ceil, floor, inf, isnan
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from openslob.core.units import NANOS
 from openslob.core.wait_classes import CPU_EVENT
 from openslob.kinds.run.live.figures import DRAWN, ENGINE, HOST, OWN_CPU, SERVER_CPU, Drawable, Track, tracks
 from openslob.kinds.run.live.last_interval import figures_of
-from openslob.kinds.run.live.memo import Memo
 from openslob.kinds.run.live.so_far import slow_so_far, slow_text, verdicts_so_far
 from openslob.kinds.run.live.state import RunState
 from openslob.kinds.view import CLASS_RATE, Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
@@ -38,8 +37,36 @@ _LATENCY = ("latency", "response")
 _OF_CPU, _DB_TIME = "host.busy_pct", "db_time_per_s"
 # Verdicts so far are recomputed when so much was added.
 VERDICTS_EVERY_S, VERDICTS_SHARE = 5.0, 0.005
+# So many values are kept. What would be kept for less time is computed each time: a record grows once a second.
+_MOST, LEAST_S = 500, 0.5
 Value = TypeVar("Value")
 _KNOWN = {Event.PHASE: "phase", Event.NOTE: "note", Event.ERROR: "error"}
+
+
+class Memo:
+    """Values by key, kept for the next view as long as little was added.
+
+    To look at a day once a second must not cost the whole day each time.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[Hashable, float, Any]] = {}
+
+    def get(
+        self, key: Hashable, version: Hashable, end_s: float, fresh_s: float, compute: Callable[[], Value]
+    ) -> Value:
+        """Return a value of the same ``version`` from less than ``fresh_s`` before ``end_s``, or compute it."""
+        if fresh_s < LEAST_S:
+            return compute()
+        found = self._kept.get(key)
+        if found is not None and found[0] == version and 0 <= end_s - found[1] < fresh_s:
+            kept: Value = found[2]
+            return kept
+        if len(self._kept) >= _MOST:
+            self._kept.clear()
+        value = compute()
+        self._kept[key] = (version, end_s, value)
+        return value
 
 
 class RunView:
