@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +11,6 @@ from openslob.core import rehearsal
 from openslob.core.errors import UsageError
 from openslob.core.units import Price
 from openslob.engines import registry
-from openslob.engines.managed.base import ServerSpec
-from openslob.engines.settings import KnownSettings
 from openslob.host.environment import environment
 from openslob.kinds.lab.loads import DEFAULT_CACHE, NAMES, LoadSize, lab_load, require_known
 from openslob.kinds.lab.plan import arms_of, missing_ready, questions, with_nothing_changed
@@ -62,7 +59,7 @@ class LabRequest:
         spec = template(target, self.cache_bytes)
         asked = questions(spec.engine, self.settings, self.ready, self.loads)
         tell("asking which settings such a server takes")
-        with _known_settings(spec) as known:
+        with registry.managed(spec).known_settings() as known:
             found = arms_of(asked, spec, known)
         left_out = (*found.left_out, *missing_ready(spec.engine, self.ready))
         if not found.arms:
@@ -77,10 +74,6 @@ class LabRequest:
             seed=self.seed, precision_pct=self.precision_pct, limit_s=self.limit_s or DEFAULT_FOR_S,
             notes=rehearsal.notices(),
         )  # fmt: skip
-
-
-def _known_settings(spec: ServerSpec) -> AbstractContextManager[KnownSettings]:
-    return registry.managed(spec).known_settings()
 
 
 @dataclass(frozen=True)
