@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 from typing import Any
 
 import altair as alt
@@ -64,9 +63,27 @@ def bars(cells: list[Row], title: str, kinds: Sequence[str]) -> Panel:
     return layer_charts(drawn, ranges, text)
 
 
-def bars_height(count: int) -> int:
-    """Return the height of a panel with so many bars."""
-    return FRAME + ROW_HEIGHT * count
+def _bar(name: str, what: str, spread: RoundRange) -> Row:
+    """Return the row of a bar: the median of what was measured, its range, and its label."""
+    return {
+        "name": name, "what": what, "value": spread.median, "low": spread.low, "high": spread.high,
+        "shown": number(spread.median),
+    }  # fmt: skip
+
+
+def _in_bars(
+    name: str, title: str, result: str, panels: Mapping[str, list[Row]], kinds: Iterable[str], of: str, table: TextTable
+) -> Picture:
+    """Return a picture with a panel of bars for each figure; ``of`` says what the bars are the medians of."""
+    return Picture(
+        name=name,
+        title=title,
+        description=result,
+        panels=tuple(bars(cells, each, _kinds(cells, kinds)) for each, cells in panels.items()),
+        notes=(f"Bars: medians of the {of}. Lines: lowest to highest.",),
+        table=table,
+        heights={at: FRAME + ROW_HEIGHT * len(cells) for at, cells in enumerate(panels.values())},
+    )
 
 
 def ways(record: StorageRecord) -> tuple[Picture, ...]:
@@ -78,17 +95,9 @@ def ways(record: StorageRecord) -> tuple[Picture, ...]:
     }
     if not panels:
         return ()
-    return (
-        Picture(
-            name="dd",
-            title="Data that are only read, and data that are examined",
-            description=storage_headline(record),
-            panels=tuple(bars(cells, title, _kinds(cells, (ONLY_READ, EXAMINED))) for title, cells in panels.items()),
-            notes=("Bars: medians of the repeats. Lines: lowest to highest.",),
-            table=_ways_table(panels),
-            heights={at: bars_height(len(cells)) for at, cells in enumerate(panels.values())},
-        ),
-    )
+    title = "Data that are only read, and data that are examined"
+    kinds, table = (ONLY_READ, EXAMINED), _ways_table(panels)
+    return (_in_bars("dd", title, storage_headline(record), panels, kinds, "repeats", table),)
 
 
 def way_rows(record: StorageRecord, figure: str) -> list[Row]:
@@ -101,12 +110,8 @@ def way_rows(record: StorageRecord, figure: str) -> list[Row]:
             # dd's steps have no checksums: those that look at every byte are named so.
             examined[step.name] = bool(step.load and step.load.verified) or "looked at" in step.name
     return [
-        {
-            "name": name, "what": EXAMINED if examined[name] else ONLY_READ, "value": median(values),
-            "low": min(values), "high": max(values), "shown": number(median(values)),
-        }
-        for name, values in steps.items()
-    ]  # fmt: skip
+        _bar(name, EXAMINED if examined[name] else ONLY_READ, RoundRange.of(values)) for name, values in steps.items()
+    ]
 
 
 def _per_mb(step: StorageStep, figure: str) -> float | None:
@@ -513,34 +518,22 @@ def _comparison(record: StorageRecord) -> tuple[Picture, ...]:
     contenders = [row for row in contender_rows(record) if row.iops.median is not None]
     if not contenders:
         return ()
-    panels = (
-        (bar_rows(contenders, lambda row: row.iops_per_cpu), "reads per CPU second"),
-        (bar_rows(contenders, lambda row: row.iops), "reads per second"),
-    )
-    height = bars_height(len(contenders))
-    return (
-        Picture(
-            name="realism",
-            title="What storage gives, and what databases get",
-            description=comparison_headline(record),
-            panels=tuple(bars(cells, title, _kinds(cells, _MEANINGS.values())) for cells, title in panels),
-            notes=("Bars: medians of the rounds. Lines: lowest to highest.",),
-            table=_comparison_table(contenders),
-            heights=dict.fromkeys(range(len(panels)), height),
-        ),
-    )
+    panels = {
+        "reads per CPU second": bar_rows(contenders, lambda row: row.iops_per_cpu),
+        "reads per second": bar_rows(contenders, lambda row: row.iops),
+    }
+    title, result = "What storage gives, and what databases get", comparison_headline(record)
+    kinds, table = _MEANINGS.values(), _comparison_table(contenders)
+    return (_in_bars("realism", title, result, panels, kinds, "rounds", table),)
 
 
 def bar_rows(contenders: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> list[Row]:
     """Return a row for each contender: median, range over the rounds, and the label of its bar."""
     return [
-        {
-            "name": row.name, "what": _MEANINGS[row.kind], "value": spread.median, "low": spread.low,
-            "high": spread.high, "shown": number(spread.median),
-        }
+        _bar(row.name, _MEANINGS[row.kind], spread)
         for row in contenders
         if (spread := figure(row)).median is not None
-    ]  # fmt: skip
+    ]
 
 
 def _comparison_table(contenders: Sequence[ContenderRow]) -> TextTable:
