@@ -74,19 +74,15 @@ class ManagedPair:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names, that of the primary first."""
         return [self._primary.name, self._standby.name]
 
     def engines(self) -> list[Engine]:
-        """Return the engines of primary and standby."""
         return [registry.engine_for(server.status().url) for server in (self._primary, self._standby)]
 
     def cause(self) -> None:
-        """Kill the primary."""
         self._primary.kill()
 
     def take_over(self) -> int:
-        """Promote the standby."""
         return self._standby.promote()
 
     def mend(self) -> None:
@@ -99,7 +95,6 @@ class ManagedPair:
         again.start()
 
     def synchronous(self, on: bool) -> None:
-        """Let commits of the primary wait for the standby, or no longer."""
         self._waits = on or self._waits
         self._primary.await_copies(on)
 
@@ -130,11 +125,9 @@ class ManagedNodes:
         return [node.name for node in self._nodes]
 
     def engines(self) -> list[Engine]:
-        """Return the engines of all nodes."""
         return [registry.engine_for(node.status().url) for node in self._nodes]
 
     def cause(self) -> None:
-        """Kill a node."""
         self._nodes[0].kill()
 
     def take_over(self) -> int:
@@ -165,11 +158,9 @@ class ForeignServers:
 
     @property
     def names(self) -> Sequence[str]:
-        """The targets without passwords."""
         return [engine.target for engine in self.engines()]
 
     def engines(self) -> list[Engine]:
-        """Return the engines of all servers."""
         return [registry.resolve_as_is(target) for target in self._targets]
 
     def _sort(self) -> None:

@@ -93,18 +93,15 @@ class LocalCrew:
 
     @property
     def members(self) -> Sequence[Member]:
-        """The threads."""
         return self._workers
 
     def start(self) -> None:
-        """Start the threads. SlobError when the system gives none."""
         allow_files(len(self._workers))
         self._asked_after_s = wait_longer_for_python(len(self._workers))
         for worker in self._workers:
             start_thread(worker)
 
     def give(self, phase: Phase | None, in_s: float = 0.0) -> None:  # noqa: ARG002 - they wait in the server
-        """Queue the phase for every thread."""
         for worker in self._workers:
             worker.give(phase)
 

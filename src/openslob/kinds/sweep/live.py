@@ -115,40 +115,32 @@ class SweepView:
 
     @property
     def now(self) -> Mapping[str, Figure]:
-        """The figures of the run that is shown."""
         return self._shown.now if self._shown else {}
 
     @property
     def names(self) -> Sequence[str]:
-        """The series of the run that is shown."""
         return self._shown.names if self._shown else ()
 
     @property
     def waits_by_duration(self) -> Sequence[str]:
-        """The events that the engine counted by duration in the run that is shown."""
         return self._shown.waits_by_duration if self._shown else ()
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
-        """The verdicts on the run that is shown."""
         return self._shown.verdicts if self._shown else ()
 
     def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Curve:
-        """Return a figure of the run that is shown; KeyError when there is none of this name."""
         if self._shown is None:
             raise KeyError(name)
         return self._shown.series(name, begin_s, end_s, most)
 
     def waits(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
-        """Return the waits in the run that is shown."""
         return self._shown.waits(begin_s, end_s, most) if self._shown else Stack("sessions", [], [], [])
 
     def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
-        """Return the host's CPU time during the run that is shown."""
         return self._shown.cpu(begin_s, end_s, most) if self._shown else Stack("%", [], [], [])
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
-        """Return latency over time in the run that is shown; KeyError when none of this kind was recorded."""
         if self._shown is None:
             raise KeyError(of)
         return self._shown.heat(of, begin_s, end_s, most)

@@ -129,7 +129,6 @@ class RunView:
 
     @property
     def head(self) -> Head:
-        """What is being shown, and how far it is."""
         record, running = self._record, not self._ended
         return Head(
             id=record.id,
@@ -211,7 +210,6 @@ class RunView:
 
     @property
     def now(self) -> Mapping[str, Figure]:
-        """The figures of the last whole interval; those of the result once there is one."""
         if self._ended and self._record.summary:
             return self._record.summary
         return figures_of(self._even_tracks, self._at_s, self._record)
@@ -223,7 +221,6 @@ class RunView:
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
-        """The verdicts as they stand so far; those of the result once there is one."""
         if self._ended and (self._record.verdicts or self._record.summary):
             return self._record.verdicts
         return self._so_far
@@ -241,17 +238,14 @@ class RunView:
 
     @property
     def points(self) -> Sequence[PetalPoint]:
-        """None: a run is no sweep."""
         return ()
 
     @property
     def current(self) -> View | None:
-        """None: a run is no sweep."""
         return None
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """The series that there are."""
         drawn = [name for name in DRAWN if self._is_counted(self._find_drawable(name))]
         if is_client_loop(self._record):
             drawn = [name for name in drawn if name != _DB_TIME]
@@ -292,7 +286,6 @@ class RunView:
         return self._usual_s[source]
 
     def series(self, name: str, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Curve:
-        """Return one figure over time; KeyError when there is none of this name."""
         if name.split(".", maxsplit=1)[0] in _LATENCY:
             return self._latency_series(name, begin_s, end_s, most)
         if name.endswith(CLASS_RATE):
@@ -372,7 +365,6 @@ class RunView:
         return Stack("sessions", steps.at_s, list(parts), means, steps.length_s)
 
     def cpu(self, begin_s: float | None = None, end_s: float | None = None, most: int = 200) -> Stack:
-        """Return the host's CPU time in % by kind; what is missing to 100 was idle."""
         steps = self._steps(begin_s, end_s, most, self._usual(HOST))
         return self._keep(steps.part_s, lambda: self._cpu(steps), "cpu", begin_s, end_s, most)
 
@@ -390,7 +382,6 @@ class RunView:
         return Stack("%", steps.at_s, list(CPU_KINDS), values, steps.length_s)
 
     def heat(self, of: str, begin_s: float | None = None, end_s: float | None = None, most: int = 120) -> HeatMap:
-        """Return latency over time of a kind of operation, or of an event that the engine counts by duration."""
         steps = self._steps(begin_s, end_s, most)
         timed = self._latencies("latency")
         if of not in timed:
@@ -400,7 +391,6 @@ class RunView:
 
     @cached_property
     def waits_by_duration(self) -> Sequence[str]:
-        """The events that the engine counts by duration, those that took most of the time first."""
         return self._keep(VERDICTS_EVERY_S, self._order_by_time, "waits by duration")
 
     def _order_by_time(self) -> Sequence[str]:
