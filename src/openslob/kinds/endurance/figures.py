@@ -228,18 +228,22 @@ def lasting_drop(trace: Trace) -> Drop | None:
     """
     if trace.seconds < LEAST_COURSE_S:
         return None
-    each = max(round(trace.seconds / CHANGE_POINTS / trace.step_s), 1)
-    step = each * trace.step_s
-    points = round_averages(trace.get("ops"), trace.step_s, step)
-    known = np.flatnonzero(~np.isnan(points))
-    changes = change_points(points[known].tolist())
+    points = rate_points(trace)
+    changes = change_points([rate for _, rate in points])
     for number, change in enumerate(changes):
         later = max(following.after for following in changes[number:])
-        at_s = float(known[change.at]) * step
+        at_s = points[change.at][0]
         lasts = trace.seconds - at_s >= LASTS_SHARE * trace.seconds
         if lasts and change.after <= (1 - LEAST_DROP) * change.before and later <= STAYS_BELOW * change.before:
             return Drop(at_s, change.before, change.after, written_bytes(trace, at_s), _writes_slowed(trace, at_s))
     return None
+
+
+def rate_points(trace: Trace) -> list[RatePoint]:
+    """Return the rates of some hundred equal parts, by when they begin; none of those where it is unknown."""
+    step = max(round(trace.seconds / CHANGE_POINTS / trace.step_s), 1) * trace.step_s
+    rates = round_averages(trace.get("ops"), trace.step_s, step)
+    return [(at * step, float(rate)) for at, rate in enumerate(rates) if np.isfinite(rate)]
 
 
 def _writes_slowed(trace: Trace, at_s: float) -> bool:
@@ -271,10 +275,10 @@ def written_bytes(trace: Trace, until_s: float) -> float | None:
     return None
 
 
-def occurrences(trace: Trace, kinds: Sequence[str] = ()) -> list[Occurrences]:
-    """Return what the marks of each kind come to, or of these kinds."""
-    wanted = dict.fromkeys(mark.kind for mark in trace.marks if not kinds or mark.kind in kinds)
-    return [_occurrences(trace, kind, [mark for mark in trace.marks if mark.kind == kind]) for kind in wanted]
+def occurrences(trace: Trace) -> list[Occurrences]:
+    """Return what the marks of each kind come to."""
+    kinds = dict.fromkeys(mark.kind for mark in trace.marks)
+    return [_occurrences(trace, kind, [mark for mark in trace.marks if mark.kind == kind]) for kind in kinds]
 
 
 def _occurrences(trace: Trace, kind: str, marks: Sequence[Mark]) -> Occurrences:

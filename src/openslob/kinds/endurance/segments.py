@@ -18,7 +18,6 @@ from openslob.analyze.level import search
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_folder import read_tables
 from openslob.analyze.run_tables import RunTables
-from openslob.analyze.steady_state import RatePoint
 from openslob.analyze.steps import step_s
 from openslob.analyze.trace import Mark, Trace, trace_of
 from openslob.analyze.verdicts.environment import least_for
@@ -40,7 +39,7 @@ from openslob.kinds.endurance.figures import (
     time_covered,
 )
 from openslob.kinds.endurance.record import EnduranceRecord, Segment
-from openslob.kinds.endurance.steady_snia import round_averages, snia_steady_state
+from openslob.kinds.endurance.steady_snia import snia_steady_state
 from openslob.record import store
 from openslob.record.model import Figure, Holds
 from openslob.record.raw_csv import Event, event_rows, window_facts
@@ -60,7 +59,6 @@ MOST_STEPS_SEARCHED = 30_000
 class KnownSegment:
     """A segment of which something is known: when its load began, in seconds after the first one's, and its tables."""
 
-    segment: Segment
     begin_s: float
     tables: RunTables
     trace: Trace
@@ -133,9 +131,8 @@ def _part(folder: Path, segment: Segment, begin_s: float) -> KnownSegment:
         facts = window_facts(path)
         begin_ns, offset_ns = facts[Event.BEGIN_NS], facts.get(Event.CLOCK_OFFSET_NS, 0)
     tables = read_tables(path, begin_ns, offset_ns, seconds)
-    return KnownSegment(
-        segment, begin_s, tables, trace_of(tables, seconds, event_rows(path), load_kind(run).publishes_late)
-    )
+    trace = trace_of(tables, seconds, event_rows(path), load_kind(run).publishes_late)
+    return KnownSegment(begin_s, tables, trace)
 
 
 @dataclass(frozen=True)
@@ -182,7 +179,7 @@ def with_figures(folder: Path, record: EnduranceRecord) -> EnduranceRecord:
     covered = time_covered(record.measured_s, record.planned_s, [gap.seconds for gap in record.gaps])
     if course is None:
         return record.model_copy(update={"verdicts": (covered,), "summary": {}, "tables": failing})
-    trace, points, caps = course.trace, _rate_points(course.trace), course.caps
+    trace, points, caps = course.trace, endurance.rate_points(course.trace), course.caps
     snia = snia_steady_state(trace.get("ops"), trace.step_s)
     slow = _slow_stretches(trace, caps)
     verdicts = (
@@ -265,13 +262,6 @@ def _bursts(cap: Cap) -> Iterator[Mark]:
 def _held(cap: Cap, kind: str, text: str) -> Iterator[Mark]:
     rate = f", {cap.sustained.ops_per_s:,.0f} operations/s" if cap.sustained else ""
     yield from (Mark(begin, end, kind, f"{text}{rate}") for begin, end in cap.held[:MOST_MARKS])
-
-
-def _rate_points(trace: Trace) -> list[RatePoint]:
-    """Return the rates of some hundred equal parts, by when they begin."""
-    step = max(round(trace.seconds / CHANGE_POINTS / trace.step_s), 1) * trace.step_s
-    rates = round_averages(trace.get("ops"), trace.step_s, step)
-    return [(at * step, float(rate)) for at, rate in enumerate(rates) if np.isfinite(rate)]
 
 
 def _level_rows(course: EnduranceCourse) -> tuple[Mapping[str, Any], ...]:
