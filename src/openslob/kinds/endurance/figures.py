@@ -186,7 +186,7 @@ def levels(trace: Trace, rates: Sequence[str] = ()) -> list[RateLevel]:
                     ops=float(ops.mean()),
                     low=float(low),
                     high=float(high),
-                    rates={name: _mean(trace.get(name)[part]) for name in rates},
+                    rates={name: known_mean(trace.get(name)[part]) for name in rates},
                 )
             )
     return found
@@ -196,7 +196,7 @@ def first_and_last(trace: Trace) -> tuple[float | None, float | None]:
     """Return the rates of the first and of the last period's length; None for a run that has no two of them."""
     period, ops = period_length(trace.seconds), trace.get("ops")
     steps = round(period / trace.step_s)
-    return (_mean(ops[:steps]), _mean(ops[-steps:])) if len(ops) >= 2 * steps else (None, None)
+    return (known_mean(ops[:steps]), known_mean(ops[-steps:])) if len(ops) >= 2 * steps else (None, None)
 
 
 def shortfalls(trace: Trace) -> list[Shortfall]:
@@ -250,11 +250,11 @@ def _writes_slowed(trace: Trace, at_s: float) -> bool:
     """Return whether the device took longer for a write after ``at_s`` than before, and others did not take CPU."""
     at = round(at_s / trace.step_s)
     others = trace.get("host.busy") - trace.get("server.cpu")
-    more = (_mean(others[at:]) or 0.0) - (_mean(others[:at]) or 0.0)
-    if more > OTHERS_SHARE * (_mean(trace.get("host.cores")) or 1.0):
+    more = (known_mean(others[at:]) or 0.0) - (known_mean(others[:at]) or 0.0)
+    if more > OTHERS_SHARE * (known_mean(trace.get("host.cores")) or 1.0):
         return False
     before, after = (
-        (_mean(trace.get("device.write_ms")[part]), _mean(trace.get("device.writes")[part]))
+        (known_mean(trace.get("device.write_ms")[part]), known_mean(trace.get("device.writes")[part]))
         for part in (slice(0, at), slice(at, None))
     )
     if not (before[0] and before[1] and after[0] and after[1]):
@@ -301,8 +301,8 @@ def _occurrences(trace: Trace, kind: str, marks: Sequence[Mark]) -> Occurrences:
         seconds=None if kind in COUNTED else sum(mark.until_s - mark.at_s for mark in marks),
         every_s=float(np.median([b - a for a, b in pairwise(each)])) if len(each) > 2 else None,
         # Steps at the edges of a gap are known; what was done in the gap is not.
-        ops_inside=None if kind == GAP else _mean(ops[inside]),
-        ops_outside=_mean(ops[~inside]),
+        ops_inside=None if kind == GAP else known_mean(ops[inside]),
+        ops_outside=known_mean(ops[~inside]),
     )
 
 
@@ -310,7 +310,8 @@ def _drop_unknown(values: _Array) -> _Array:
     return values[~np.isnan(values)]
 
 
-def _mean(values: _Array) -> float | None:
+def known_mean(values: _Array) -> float | None:
+    """Return the mean of what is known of a series; None if nothing is."""
     known = _drop_unknown(values)
     return float(known.mean()) if len(known) else None
 

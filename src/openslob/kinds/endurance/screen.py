@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openslob.analyze.load_kinds import loop_in_words, mix_in_words
 from openslob.core.errors import SlobError
 from openslob.core.measurement import Known
 from openslob.core.units import format_duration
 from openslob.core.workload import Workload
+from openslob.kinds.endurance.figures import known_mean
 from openslob.kinds.endurance.record import EnduranceRecord
 from openslob.kinds.endurance.segments import read_course
 from openslob.metrics import Timed
@@ -224,14 +224,9 @@ def _rates(record: EnduranceRecord, folder: Path | None, width: int) -> dict[str
         return {name: [row[column] for row in record.tables["levels"]] for name, (_, column) in _DRAWN.items()}
     series = {name: course.trace.get(each) for name, (each, _) in _DRAWN.items()}
     return {
-        name: [_mean(part) for part in np.array_split(values, min(width, len(values)))]
+        name: [known_mean(part) for part in np.array_split(values, min(width, len(values)))]
         for name, values in series.items()
     }
-
-
-def _mean(values: NDArray[np.float64]) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else None
 
 
 def _table(rows: Sequence[Mapping[str, Any]], timed: Timed) -> TextTable:

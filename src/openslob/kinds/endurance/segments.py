@@ -33,6 +33,7 @@ from openslob.kinds.endurance.figures import (
     Drop,
     RateLevel,
     join_traces,
+    known_mean,
     level_lasted,
     steady_by_snia,
     steady_course,
@@ -165,9 +166,8 @@ def course_steps(course: EnduranceCourse, step_s: float) -> list[CourseStep]:
         ops = trace.get("ops")[first:last]
         known = ops[np.isfinite(ops)]
         low, high = np.percentile(known, [5, 95]) if len(known) else (None, None)
-        mean = float(known.mean()) if len(known) else None
         span = first * trace.step_s, last * trace.step_s
-        steps.append(CourseStep(*span, mean, low and float(low), high and float(high), of_step))
+        steps.append(CourseStep(*span, known_mean(ops), low and float(low), high and float(high), of_step))
     return steps
 
 
@@ -289,15 +289,13 @@ def percentiles(counts: NDArray[np.int64]) -> dict[str, float | None]:
 
 def _summary(course: EnduranceCourse) -> dict[str, Figure]:
     trace = course.trace
-    ops = trace.get("ops")
-    known = ops[np.isfinite(ops)]
     counts = course.counts([0.0, trace.seconds + 1])[0]
     written = endurance.written_bytes(trace, trace.seconds)
     first, last = endurance.first_and_last(trace)
     change = None if not first or last is None else 100 * (last - first) / first
     short = "the run is too short to have two periods"
     return {
-        "ops_per_s": Figure.of(float(known.mean()) if len(known) else None, "1/s", "no operation was recorded"),
+        "ops_per_s": Figure.of(known_mean(trace.get("ops")), "1/s", "no operation was recorded"),
         **{name: Figure.of(value, "µs", "too few operations") for name, value in percentiles(counts).items()},
         "first_level_per_s": Figure.of(first, "1/s", short),
         "last_level_per_s": Figure.of(last, "1/s", short),
