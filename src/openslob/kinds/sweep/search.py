@@ -47,31 +47,18 @@ class SearchAnswer:
     why: str
 
 
-class _Probes:
-    """The probes made so far, by session count."""
+# The throughput of each session count that was probed; -inf when it has none within the limit.
+_Rates = dict[int, float]
 
-    def __init__(self, limit_us: float) -> None:
-        self._limit_us = limit_us
-        self._probes: dict[int, SessionProbe] = {}
 
-    def add(self, sessions: int, probe: SessionProbe) -> None:
-        self._probes[sessions] = probe
+def _within(limit_us: float, probe: SessionProbe) -> float:
+    if probe.throughput is None or probe.latency_us is None or probe.latency_us > limit_us:
+        return -math.inf
+    return probe.throughput
 
-    def value(self, sessions: int) -> float:
-        """Return the throughput of a session count; -inf when it has none within the limit."""
-        probe = self._probes[sessions]
-        if probe.throughput is None or probe.latency_us is None or probe.latency_us > self._limit_us:
-            return -math.inf
-        return probe.throughput
 
-    @property
-    def best(self) -> int:
-        return max(self._probes, key=self.value)
-
-    def neighbours(self, sessions: int) -> tuple[int, int]:
-        """Return the nearest probed counts below and above; ``sessions`` itself where there is none."""
-        below = max((each for each in self._probes if each < sessions), default=sessions)
-        return below, min((each for each in self._probes if each > sessions), default=sessions)
+def _best(rates: _Rates) -> int:
+    return max(rates, key=lambda sessions: rates[sessions])
 
 
 def search_sessions(limit_us: float, most: int) -> Generator[int, SessionProbe, SearchAnswer]:
@@ -80,32 +67,33 @@ def search_sessions(limit_us: float, most: int) -> Generator[int, SessionProbe, 
     The count doubles from one until the latency exceeds the limit, the throughput falls, or ``most`` is reached. Then
     the gaps beside the best count are halved until they are no wider than `FINEST_SHARE` of it.
     """
-    probes = _Probes(limit_us)
+    rates: _Rates = {}
     sessions, why = 1, ""
     while not why:
-        probes.add(sessions, (yield sessions))
-        why = _end_of_rise(probes, sessions, most)
+        rates[sessions] = _within(limit_us, (yield sessions))
+        why = _end_of_rise(rates, sessions, most)
         sessions = min(2 * sessions, most)
-    if probes.value(probes.best) == -math.inf:
+    if rates[_best(rates)] == -math.inf:
         return SearchAnswer(None, f"even with one session {_NO_PASS}")
-    while (following := _next(probes)) is not None:
-        probes.add(following, (yield following))
-    return SearchAnswer(probes.best, why)
+    while (following := _next(rates)) is not None:
+        rates[following] = _within(limit_us, (yield following))
+    return SearchAnswer(_best(rates), why)
 
 
-def _end_of_rise(probes: _Probes, sessions: int, most: int) -> str:
+def _end_of_rise(rates: _Rates, sessions: int, most: int) -> str:
     """Return why doubling ends after ``sessions``; empty when it goes on."""
-    if probes.value(sessions) == -math.inf:
+    if rates[sessions] == -math.inf:
         return f"with more sessions {_NO_PASS}"
-    if probes.value(sessions) < (1 - FALL_SHARE) * probes.value(probes.best):
+    if rates[sessions] < (1 - FALL_SHARE) * max(rates.values()):
         return "more sessions give less throughput"
     return "" if sessions < most else "the latency is within the limit even with the most sessions allowed"
 
 
-def _next(probes: _Probes) -> int | None:
+def _next(rates: _Rates) -> int | None:
     """Return the middle of the wider gap beside the best count, which may hide a peak; None when both are narrow."""
-    best = probes.best
-    below, above = probes.neighbours(best)
+    best = _best(rates)
+    below = max((each for each in rates if each < best), default=best)
+    above = min((each for each in rates if each > best), default=best)
     widest, start = max((above - best, best), (best - below, below))
     return start + widest // 2 if widest > max(1, int(best * FINEST_SHARE)) else None
 
