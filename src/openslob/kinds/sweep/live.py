@@ -16,7 +16,7 @@ from openslob.kinds.run.live.run_view import RunView
 from openslob.kinds.sweep.record import SWEEP_FILE, PointState, SweepPoint, SweepRecord, load_sweep
 from openslob.kinds.view import Curve, Head, HeatMap, Note, PetalPoint, RecordState, Stack, View
 from openslob.metrics import Timed
-from openslob.metrics.run_metrics import latency_of
+from openslob.metrics.run_metrics import figure_of
 from openslob.record import store
 from openslob.record.model import Figure, RunRecord, Verdict
 from openslob.record.store import running_pid
@@ -86,7 +86,8 @@ class SweepView:
             figures, verdicts = self._run.so_far, self._run.verdicts
         elif point.run and point.run in self._results:
             record = self._results[point.run]
-            figures, verdicts = {**record.summary, CACHED.latency: _mean_latency(record)}, record.verdicts
+            mean = Figure.of(figure_of(record, CACHED.latency), "µs", "there was no operation")
+            figures, verdicts = {**record.summary, CACHED.latency: mean}, record.verdicts
         run = self._run.head.id if running and self._run else point.run or ""
         values: dict[str, Value] = {**point.server, **point.values}
         petal = {name: value for name, value in values.items() if name != SESSIONS}
@@ -144,14 +145,6 @@ class SweepView:
         if self._shown is None:
             raise KeyError(of)
         return self._shown.heat(of, begin_s, end_s, most)
-
-
-def _mean_latency(record: RunRecord) -> Figure:
-    """Return the mean latency of the most frequent kind of operation, by which points from the cache are drawn."""
-    counts = {kind: figures.get("count") or 0 for kind, figures in record.latency.items()}
-    kind = max(counts, key=lambda each: counts[each], default="")
-    value = latency_of(record, kind, "mean_us") if counts.get(kind) else None
-    return Figure.of(value, "µs", "there was no operation")
 
 
 class FollowedSweep:
