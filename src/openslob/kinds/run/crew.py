@@ -75,7 +75,7 @@ Hire = Callable[[Engine, Sequence[SessionPlan], Callable[[Report], None], Callab
 
 
 class LocalCrew:
-    """The sessions as threads of this process."""
+    """The sessions as threads of this process, which writes the files of the record itself."""
 
     lead_s = 0.0
     is_heard_late = False
@@ -86,6 +86,7 @@ class LocalCrew:
         plans: Sequence[SessionPlan],
         report: Callable[[Report], None],
         stopping: Callable[[], bool],
+        _folder: Path,
     ) -> None:
         gate = Semaphore(CONNECT_AT_ONCE)
         self._workers = [Worker(engine, plan, report, stopping, gate) for plan in plans]
@@ -121,12 +122,4 @@ class LocalCrew:
         sys.setswitchinterval(self._asked_after_s)
 
 
-def local_crew(
-    engine: Engine,
-    plans: Sequence[SessionPlan],
-    report: Callable[[Report], None],
-    stopping: Callable[[], bool],
-    _folder: Path,
-) -> Crew:
-    """Return the sessions as threads of this process, which writes the files of the record itself."""
-    return LocalCrew(engine, plans, report, stopping)
+local_crew: Hire = LocalCrew

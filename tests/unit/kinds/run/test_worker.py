@@ -6,6 +6,7 @@ import sys
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from resource import RLIM_INFINITY
 
 import pytest
@@ -128,7 +129,7 @@ def test_a_thousand_sessions_may_open_their_files_though_the_shell_allows_1024(m
 def test_threads_of_many_sessions_ask_for_python_less_often_until_the_run_ends(sessions, asks_after_s):
     before = sys.getswitchinterval()
     plans = session_plans(Workload(schemas=1, sessions=sessions), 8192, "t")
-    crew = LocalCrew(Session(), plans, lambda _report: None, lambda: True)
+    crew = LocalCrew(Session(), plans, lambda _report: None, lambda: True, Path())
     try:
         sys.setswitchinterval(0.005)
         crew.start()
