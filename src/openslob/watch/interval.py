@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from openslob.core.measurement import (
@@ -236,13 +237,7 @@ def _device_over(device: DeviceIo, factor: float) -> DeviceIo:
 
 def _more_of_host(measured: Observed) -> dict[str, tuple[str, Quantity]]:
     """Return what a run's summary does not have, with its unit: the device's times, memory, and what watching costs."""
-
-    def device(field: str) -> Quantity:
-        return quantity.device(measured, field)
-
-    def host(field: str) -> Quantity:
-        return quantity.host(measured, field)
-
+    device, host = partial(quantity.device, measured), partial(quantity.host, measured)
     seconds = Quantity(measured.host.seconds)
     return {
         "dev_read_latency_us": ("µs", device("read_ms").times(1000).per(device("reads"), NO_DEVICE_READS)),

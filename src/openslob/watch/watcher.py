@@ -134,6 +134,8 @@ class WatchStep(NamedTuple):
     activities: Sequence[Activity]
 
 
+# Connections to the server, and what is read over them.
+_Opened = tuple[ExitStack, Iterator[WatchStep]]
 # Returns the observer of a record that begins now; it gives each reading and each sample to the two functions.
 Recording = Callable[[Callable[[SystemReading], None], Callable[[Activity], None]], Observer]
 
@@ -170,8 +172,9 @@ class Watcher:
         with suppress(StoppedError):
             opened: _Opened | None = self._open()
             while opened is not None:
-                with opened.connections:
-                    yield from self._until_lost(opened.steps)
+                connections, steps = opened
+                with connections:
+                    yield from self._until_lost(steps)
                 opened = self._reopen()
 
     def _open(self) -> _Opened:
@@ -180,7 +183,7 @@ class Watcher:
             with suppress(FigureUnknownError):
                 host.reopen()
         connections = ExitStack()
-        return _Opened(connections, connections.enter_context(self._record() if self._recording else self._connect()))
+        return connections, connections.enter_context(self._record() if self._recording else self._connect())
 
     def _until_lost(self, steps: Iterator[WatchStep]) -> Iterator[WatchedInterval]:
         try:
@@ -285,9 +288,3 @@ class Watcher:
                 activities.clear()
             self._interrupt.stop.wait(PULSE_S)
 
-
-class _Opened(NamedTuple):
-    """Connections to the server, and what is read over them."""
-
-    connections: ExitStack
-    steps: Iterator[WatchStep]

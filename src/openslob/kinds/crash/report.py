@@ -89,11 +89,9 @@ def crash_screen(record: CrashRecord, folder: Path | None) -> Screen:
     """Return the screen of a proof."""
     called = name_record(record.id, folder)
     sessions = count_noun(int(record.asked.get("sessions") or 0), "session")
-    unsafe = f", made unsafe on purpose ({record.control.name})" if record.control else ""
-    subject = f"{server_of(record)}{unsafe}: {sessions} that commit, {crashes_of(len(record.cycles))}"
     return Screen(
-        subject,
-        (crash_headline(record).removeprefix(f"{server_of(record)}{unsafe}: "),),
+        f"{_server(record)}: {sessions} that commit, {crashes_of(len(record.cycles))}",
+        (crash_headline(record).removeprefix(f"{_server(record)}: "),),
         (_short_table(record),) if record.cycles else (),
         _next(record, called),
         called,
@@ -121,6 +119,11 @@ def _short_table(record: CrashRecord) -> TextTable:
     return TextTable(_SHORT, [tuple(row[at] for at in columns) for row in _rows(record)])
 
 
+def _server(record: CrashRecord) -> str:
+    unsafe = f", made unsafe on purpose ({record.control.name})" if record.control else ""
+    return f"{server_of(record)}{unsafe}"
+
+
 def crash_headline(record: CrashRecord) -> str:
     """Return the result in one sentence."""
     if not record.cycles:
@@ -130,9 +133,8 @@ def crash_headline(record: CrashRecord) -> str:
     down = sum(not cycle.compared for cycle in record.cycles)
     if down:
         kept += f" as far as the server's data can be read, which is not so after {crashes_of(down)}"
-    unsafe = f", made unsafe on purpose ({record.control.name})" if record.control else ""
     return (
-        f"{server_of(record)}{unsafe}: {_tell_fault(record)}{number(acked)} commits were acknowledged before "
+        f"{_server(record)}: {_tell_fault(record)}{number(acked)} commits were acknowledged before "
         f"{crashes_of(cycles)}, and {kept}. Time to the first query after a crash: "
         f"{seconds(record.value('recovery_median_s'))} (median), {seconds(record.value('recovery_max_s'))} at most."
     )

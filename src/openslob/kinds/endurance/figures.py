@@ -26,7 +26,14 @@ from openslob.analyze.steady_state import (
 from openslob.analyze.steps import stretches
 from openslob.analyze.trace import COUNTED, Mark, Trace
 from openslob.core.units import NANOS, format_bytes, format_duration
-from openslob.kinds.endurance.steady_snia import MAX_EXCURSION_PCT, MAX_SLOPE_PCT, ROUNDS, SniaResult, round_averages
+from openslob.kinds.endurance.steady_snia import (
+    MAX_EXCURSION_PCT,
+    MAX_SLOPE_PCT,
+    ROUND_S,
+    ROUNDS,
+    SniaResult,
+    round_averages,
+)
 from openslob.record.model import Verdict
 
 _Array = NDArray[np.float64]
@@ -334,7 +341,7 @@ def steady_by_snia(found: SniaResult) -> Verdict:
         return unknown("steady_by_snia", f"Not enough data: {found.why}.")
     first, last, kept = found.first, found.last, found.kept_share
     figures: dict[str, Shown] = {
-        "round_s": found.round_s,
+        "round_s": ROUND_S,
         "reached_s": first.begin_s if first else None,
         "kept_pct": None if kept is None else round(100 * kept, 1),
         "excursion_pct": round((first or last).excursion_pct, 2),
@@ -343,7 +350,7 @@ def steady_by_snia(found: SniaResult) -> Verdict:
         "last_slope_pct": round(last.slope_pct, 2),
     }
     limits = f"excursion at most {MAX_EXCURSION_PCT:g} %, slope at most {MAX_SLOPE_PCT:g} %"
-    rounds = f"five rounds of {format_duration(found.round_s)}"
+    rounds = f"five rounds of {format_duration(ROUND_S)}"
     if first is None:
         seen = f"in the last one the excursion was {last.excursion_pct:.1f} % and the slope {last.slope_pct:+.1f} %"
         return fails("steady_by_snia", f"No window of {rounds} is steady ({limits}); {seen}.", **figures)

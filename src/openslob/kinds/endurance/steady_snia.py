@@ -47,13 +47,12 @@ class SniaWindow:
 
 @dataclass(frozen=True)
 class SniaResult:
-    """The windows of a run in their order, each of `WINDOW_ROUNDS` rounds of ``round_s`` seconds.
+    """The windows of a run in their order, each of `WINDOW_ROUNDS` rounds.
 
     There are no windows across a gap, nor in a run with fewer known rounds; ``why`` says then what was missing. The
     rounds are counted from the begin of the run, gaps included.
     """
 
-    round_s: float
     windows: Sequence[SniaWindow]
     why: str = ""
 
@@ -65,7 +64,7 @@ class SniaResult:
     @property
     def in_time(self) -> bool:
         """Whether steady state was reached within the rounds after which the specification ends a test."""
-        return self.first is not None and self.first.end_s <= ROUNDS * self.round_s
+        return self.first is not None and self.first.end_s <= ROUNDS * ROUND_S
 
     @property
     def last(self) -> SniaWindow | None:
@@ -93,19 +92,19 @@ def snia_steady_state(values: _Array, step_s: float) -> SniaResult:
     """Judge a series of rates in equal steps, NaN where unknown."""
     if step_s > ROUND_S or ROUND_S % step_s:
         why = f"the run is known in steps of {step_s:g} s, which make no rounds of {ROUND_S:g} s"
-        return SniaResult(ROUND_S, [], why)
+        return SniaResult([], why)
     rounds = round_averages(values, step_s, ROUND_S)
     windows = [
         window
         for first in range(len(rounds) - WINDOW_ROUNDS + 1)
-        if (window := _window(rounds[first : first + WINDOW_ROUNDS], first, ROUND_S)) is not None
+        if (window := _window(rounds[first : first + WINDOW_ROUNDS], first)) is not None
     ]
     known = "in which something was done" if np.isfinite(rounds).sum() >= WINDOW_ROUNDS else "that are known"
     why = "" if windows else f"there are no {WINDOW_ROUNDS} rounds of {ROUND_S:g} s one after the other {known}"
-    return SniaResult(ROUND_S, windows, why)
+    return SniaResult(windows, why)
 
 
-def _window(rounds: _Array, first: int, round_s: float) -> SniaWindow | None:
+def _window(rounds: _Array, first: int) -> SniaWindow | None:
     average = float(rounds.mean())
     if not average > 0:  # NaN, too
         return None
@@ -113,8 +112,8 @@ def _window(rounds: _Array, first: int, round_s: float) -> SniaWindow | None:
     x = np.arange(len(rounds)) - (len(rounds) - 1) / 2
     slope = float((x * rounds).sum() / (x * x).sum()) * (len(rounds) - 1)
     return SniaWindow(
-        begin_s=first * round_s,
-        end_s=(first + len(rounds)) * round_s,
+        begin_s=first * ROUND_S,
+        end_s=(first + len(rounds)) * ROUND_S,
         average=average,
         excursion_pct=100 * float(np.ptp(rounds)) / average,
         slope_pct=100 * slope / average,

@@ -11,7 +11,7 @@ from openslob.core.units import format_bytes, format_duration
 from openslob.core.workload import Workload
 from openslob.kinds.lab.figures import CPU_SECONDS, P99, RATE, differing, per_cpu_of
 from openslob.kinds.lab.record import LAB_FILE, LabArm, LabLoad, LabRatio, LabRecord
-from openslob.kinds.lab.screen import TIMES, by_percent, key_figures, lab_screen, ratio_number
+from openslob.kinds.lab.screen import TIMES, by_change, by_percent, key_figures, lab_screen, ratio_number
 from openslob.report.document import (
     Answer,
     Document,
@@ -108,8 +108,7 @@ def _beyond_doubt(record: LabRecord, arm: LabArm) -> Iterator[str]:
     for load in arm.loads:
         result = record.result(arm, load)
         if result and result.rate.together and result.rate.ratio is not None:
-            ratio = result.rate.ratio
-            yield f"{load} {by_percent(ratio) if 1 / TIMES < ratio < TIMES else f'× {ratio_number(ratio)}'}"
+            yield f"{load} {by_change(result.rate.ratio)}"
 
 
 def lab_rows(record: LabRecord) -> list[dict[str, str | int | float | bool | None]]:

@@ -54,7 +54,7 @@ class Effect:
     def by(self) -> str:
         """By how much the rate changes; empty unless it does so beyond doubt."""
         ratio = self.result.rate.ratio if self.result else None
-        return _change(ratio) if ratio is not None and self.word in (FASTER, SLOWER) else ""
+        return by_change(ratio) if ratio is not None and self.word in (FASTER, SLOWER) else ""
 
     @property
     def details(self) -> str:
@@ -64,7 +64,7 @@ class Effect:
         rate, (low, high) = self.result.rate, self.result.rate.joint
         if self.word == NO_EFFECT:
             return f"any is below {100 * max(high - 1, 1 - low):.1f} %"
-        interval = f"{_change(low)} to {_change(high)}"
+        interval = f"{by_change(low)} to {by_change(high)}"
         return f"{interval}, {count_noun(rate.pairs, 'pair')}" if self.word == UNKNOWN else interval
 
 
@@ -116,7 +116,8 @@ def _answer(found: Sequence[Effect]) -> str:
     return f"{'. '.join([*changing, *none, *([f'{count} of {len(found)} are unknown'] if count else [])])}."
 
 
-def _change(ratio: float) -> str:
+def by_change(ratio: float) -> str:
+    """Return a ratio as a change in per cent, or as a factor where that says more."""
     return by_percent(ratio) if 1 / TIMES < ratio < TIMES else f"× {ratio_number(ratio)}"
 
 

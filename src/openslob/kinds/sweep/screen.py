@@ -142,10 +142,6 @@ def _parts(record: SweepRecord, points: PointSet) -> Iterator[Part]:
         yield Paragraph(said)
 
 
-def _step_title(points: PointSet) -> str:
-    return step_word(points.along)
-
-
 def _one_series(series: Series, points: PointSet) -> TextTable:
     latency, p99 = _timed(points)
     rows = [
@@ -160,7 +156,7 @@ def _one_series(series: Series, points: PointSet) -> TextTable:
         )
         for point in _few(series.points)
     ]
-    head = (_step_title(points), "per second", latency, f"{points.timed.short} p99", "CPU left", "limit", "checks")
+    head = (step_word(points.along), "per second", latency, f"{points.timed.short} p99", "CPU left", "limit", "checks")
     return TextTable(head, rows, texts=frozenset({5, 6}))
 
 
@@ -181,7 +177,7 @@ def _beside(series: Sequence[Series], points: PointSet) -> TextTable:
         left = "  ".join(percent(_whole(point.mean("host_cpu_left_pct"))) for point in known)
         rows.append((f"{step:,g}", *cells, left, _worst(known)))
     heads = [text for each in series for text in (shorten(each.label, _LONGEST_LABEL), "")]
-    head = (_step_title(points), *heads, "CPU left", "checks")
+    head = (step_word(points.along), *heads, "CPU left", "checks")
     return TextTable(head, rows, texts=frozenset({len(head) - 1}))
 
 
@@ -195,7 +191,7 @@ def _rate_and_latency(point: Point | None, points: PointSet) -> tuple[str, str]:
 def _row_each(series: Sequence[Series], points: PointSet) -> TextTable:
     """Return the best point of each series, that with the highest rate first."""
     ranked = sorted(series, key=lambda each: -_rate(each, each.peak) if each.peak else 0.0)
-    head = ("best of", _step_title(points), "per second", "latency", "CPU left", "limit", "checks")
+    head = ("best of", step_word(points.along), "per second", "latency", "CPU left", "limit", "checks")
     rows = [
         (
             shorten(each.label, _LONGEST_LABEL),

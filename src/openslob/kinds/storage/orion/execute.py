@@ -94,7 +94,8 @@ def execute(request: OrionRequest, interrupt: Interrupt, notify: Notify) -> tupl
     fio = Fio.find(interrupt.stop)
     luns, notes = _existing_luns(fio, request)
     notes = (*notes, f"fio was confined to CPUs {request.cpus}") if request.cpus else notes
-    matrix = _check_matrix(request, luns or (_future_test_file(request),))
+    future = TestFile(request.directory, "the test file", request.size, ours=True)
+    matrix = _check_matrix(request, luns or (future,))
     overwritten = require_harmless(luns, request.allow_destructive) if luns and request.options.write_pct else ""
     with ExitStack() as held:
         if overwritten:
@@ -127,10 +128,6 @@ def _existing_luns(fio: Fio, request: OrionRequest) -> tuple[tuple[TestFile, ...
         f"{lun.label} has holes; reads of them do not reach a device" for lun in luns if has_holes(lun.path, lun.size)
     ]
     return luns, tuple(dict.fromkeys([*(note for location in locations for note in location.notes), *holes]))
-
-
-def _future_test_file(request: OrionRequest) -> TestFile:
-    return TestFile(request.directory, "the test file", request.size, ours=True)
 
 
 def _check_matrix(request: OrionRequest, luns: tuple[TestFile, ...]) -> LoadMatrix:
