@@ -160,7 +160,9 @@ def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
     figures = {
         "cycles": float(len(cycles)),
         "caught": float(sum(not cycle.is_clean for cycle in cycles)),
-        **_in_pct(share),
+        "share_low_pct": 100 * share.low,
+        "share_high_pct": 100 * share.high,
+        "run_power_pct": 100 * share.power,
     }
     if not cycles:
         return unknown(CAUGHT, _UNMET if made else _NO_CYCLE, **figures)
@@ -171,15 +173,6 @@ def _caught(cycles: Sequence[CrashCycle], control: CrashControl) -> Verdict:
     if share.found and share_of(share.trials, share.trials).power < RUN_POWER:
         return unknown(CAUGHT, f"{why}; so few crashes can't show more", **figures)
     return holds_or_fails(CAUGHT, enough, why, **figures)
-
-
-def _in_pct(share: Share) -> dict[str, float]:
-    """Return the figures of a share of crashes that were caught."""
-    return {
-        "share_low_pct": 100 * share.low,
-        "share_high_pct": 100 * share.high,
-        "run_power_pct": 100 * share.power,
-    }
 
 
 def _tell_excuses(cycles: Sequence[CrashCycle], control: CrashControl) -> str:

@@ -68,14 +68,10 @@ def _timeline(course: EnduranceCourse, marks: Sequence[Mapping[str, Any]], lengt
         notes=(
             "A line is the mean of a step; the band behind it goes from the rate that 5 % of its time was below to the "
             "one that 5 % was above.",
-            *(_texts(lines)),
+            *[f"{row['kind'].capitalize()}: {row['text']}." for row in lines if row["text"]][:3],
         ),
         heights=dict(enumerate(heights)),
     )
-
-
-def _texts(lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [f"{row['kind'].capitalize()}: {row['text']}." for row in lines if row["text"]][:3]
 
 
 def _rates(rows: Sequence[Row], lines: Sequence[Mapping[str, Any]], ends: tuple[float, float]) -> Panel:

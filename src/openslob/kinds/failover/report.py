@@ -50,7 +50,7 @@ def failover_document(record: FailoverRecord, folder: Path | None = None) -> Doc
             _operations(record),
             _lost(record),
             _lag(record),
-            _steps(record.follow),
+            Section("Steps", (_steps_table(record.follow),) if record.follow else ()),
             _test(record),
             notes(record.notes),
         ),
@@ -231,10 +231,6 @@ def _lag_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         *(seconds(row.get(name)) for name in ("heartbeat_s_max", "heartbeat_s_last", "said_s_max")),
         str(row.get("why") or ""),
     )
-
-
-def _steps(steps: Sequence[FollowStep]) -> Section:
-    return Section("Steps", (_steps_table(steps),) if steps else ())
 
 
 def _steps_table(steps: Sequence[FollowStep]) -> TextTable:

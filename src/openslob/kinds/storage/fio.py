@@ -261,13 +261,9 @@ def _transfers(direction: Mapping[str, Any]) -> Transfers | None:
 
 
 def _latency(figures: Mapping[str, Any]) -> Histogram:
-    histogram = Histogram(sum_us=figures["mean"] * figures["N"] / _NANOS_PER_MICRO, max_us=_micros(figures["max"]))
+    histogram = Histogram(sum_us=figures["mean"] * figures["N"] / _NANOS_PER_MICRO, max_us=figures["max"] / _NANOS_PER_MICRO)
     histogram.add([(bucket_of(int(ns) // _NANOS_PER_MICRO), count) for ns, count in figures["bins"].items()], 0.0, 0.0)
     return histogram
-
-
-def _micros(ns: float) -> float:
-    return ns / _NANOS_PER_MICRO
 
 
 # With several copies, the number of distinct blocks is random, with a standard deviation below 0.5 / sqrt(blocks) of

@@ -11,7 +11,7 @@ from openslob.core.errors import SlobError
 from openslob.core.interrupt import Interrupt
 from openslob.core.workload import StatisticsType
 from openslob.engines import registry
-from openslob.engines.base import Calibrator, OwnCalibration
+from openslob.engines.base import Calibrator
 from openslob.engines.patience import Patience
 from openslob.kinds.run.server_reports import ServerReports
 from openslob.kinds.run.session_pool import ignore
@@ -63,17 +63,14 @@ class OwnWord:
             notes.append(str(error))
             notify(str(error))
         else:
-            rows = (_row(said, self.disks, self.most_ms),)
-            folder.update(tables={**folder.record.tables, OWN_WORD: rows})
+            row: dict[str, object] = {
+                "said by the server, not measured by slob": said.by, "max_iops": said.max_iops,
+                "max_mb_per_s": said.max_mb_per_s, "latency_ms": said.latency_ms, "disks": self.disks,
+                "allowed_ms": self.most_ms,
+            }  # fmt: skip
+            folder.update(tables={**folder.record.tables, OWN_WORD: (row,)})
         folder.update(notes=(*folder.record.notes, *notes))
         return folder.record
-
-
-def _row(said: OwnCalibration, disks: int, most_ms: int) -> dict[str, object]:
-    return {
-        "said by the server, not measured by slob": said.by, "max_iops": said.max_iops,
-        "max_mb_per_s": said.max_mb_per_s, "latency_ms": said.latency_ms, "disks": disks, "allowed_ms": most_ms,
-    }  # fmt: skip
 
 
 @contextmanager

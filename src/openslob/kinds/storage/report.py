@@ -71,14 +71,10 @@ def _so_far(record: StorageRecord) -> str:
         f"{number(step.value('mb_per_s'))} MB/s in 1 MB reads"
         if block == MIB
         else f"{number(step.value('iops'))} random {size(block)} reads/s "
-        f"({_in_flight(step)}, p99 {micros(step.value('p99_us'))})"
+        f"({step.load.in_flight if step.load else MISSING} in flight, p99 {micros(step.value('p99_us'))})"
         for block, step in best.items()
     ]
     return f"There is no result: it ended after {len(record.steps)} steps. The best of them: {'; '.join(texts)}."
-
-
-def _in_flight(step: StorageStep) -> str:
-    return f"{step.load.in_flight if step.load else MISSING} in flight"
 
 
 def _calibrate_headline(record: StorageRecord) -> str:
@@ -222,7 +218,7 @@ def comparison_headline(record: StorageRecord) -> str:
         return "Storage alone was not measured."
     parts = [f"storage alone {number(raw.iops_per_cpu.median)} ({raw.name})"]
     parts += [_share(row, raw) for row in contenders if row.kind is not ContenderKind.RAW and row.iops_per_cpu.median]
-    return f"Reads of {_block(record)} per CPU second: {'; '.join(parts)}."
+    return f"Reads of {number(record.asked['block_size'] / 1024)} KB per CPU second: {'; '.join(parts)}."
 
 
 def range_text(of_rounds: RoundRange) -> str:
@@ -233,10 +229,6 @@ def range_text(of_rounds: RoundRange) -> str:
 def _share(row: ContenderRow, raw: ContenderRow) -> str:
     share = 100 * (row.iops_per_cpu.median or 0.0) / (raw.iops_per_cpu.median or 1.0)
     return f"{row.name} {number(row.iops_per_cpu.median)} ({percent(share)})"
-
-
-def _block(record: StorageRecord) -> str:
-    return f"{number(record.asked['block_size'] / 1024)} KB"
 
 
 _HEADLINES: Mapping[str, Callable[[StorageRecord], str]] = {

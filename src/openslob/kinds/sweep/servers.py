@@ -71,7 +71,10 @@ class SweepServers:
         self._sweep_id = record.id
         self._effects = record.effects
         # The target's specification before the sweep; None: it is no managed server.
-        self.before = None if record.server is None else _spec(record.server)
+        self.before: ServerSpec | None = None
+        if record.server is not None:
+            # Records of sweeps from before there was a choice of engines name none.
+            self.before = ServerSpec.from_record({"engine": registry.default_engine(), **record.server})
         self._notify = notify
         self._own_names = {
             self._own_name(fixed) for point in record.points if (fixed := keep_made_with(point.server, record.effects))
@@ -169,8 +172,3 @@ class SweepServers:
         for name in self._own_names - {keep}:
             if server := registry.find(name):
                 server.destroy()
-
-
-def _spec(values: Values) -> ServerSpec:
-    # Records of sweeps from before there was a choice of engines name none.
-    return ServerSpec.from_record({"engine": registry.default_engine(), **values})

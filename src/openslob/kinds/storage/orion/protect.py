@@ -138,11 +138,8 @@ def _family(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     disk = [folder.parent] if (folder / "partition").exists() else []
-    return [folder, *_partitions(folder), *disk]
-
-
-def _partitions(folder: Path) -> list[Path]:
-    return sorted(inside.parent for inside in folder.glob("*/partition"))
+    partitions = sorted(inside.parent for inside in folder.glob("*/partition"))
+    return [folder, *partitions, *disk]
 
 
 def _mounts(root: Path) -> list[tuple[str, str, str]]:
