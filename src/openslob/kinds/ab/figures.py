@@ -51,14 +51,11 @@ def values(record: AbRecord, figure: str) -> list[tuple[float, float]]:
     return [(a.figures[figure] or 0.0, b.figures[figure] or 0.0) for a, b in complete_pairs(record.runs, figure)]
 
 
-def look_at(record: AbRecord, boundary: Boundary, share: float) -> AbLook:
-    """Return a look at the pairs that are complete, after this share of the time."""
-    return _look(record.figure, values(record, record.figure), boundary, share)
-
-
-def _look(figure: str, pairs: Sequence[tuple[float, float]], boundary: Boundary, share: float) -> AbLook:
+def look_at(record: AbRecord, boundary: Boundary, share: float, first: int | None = None) -> AbLook:
+    """Return a look at the pairs that are complete, or the ``first`` so many, after this share of the time."""
+    pairs = values(record, record.figure)[:first]
     distance = boundary.look(len(pairs), share)
-    found = _ratio_at(figure, pairs, distance)
+    found = _ratio_at(record.figure, pairs, distance)
     known = None if math.isinf(distance) else distance
     return AbLook(
         pairs=len(pairs), share=share, distance=known, ratio=found.value, low=found.low, high=found.high
@@ -71,8 +68,8 @@ def _ratio_at(figure: str, pairs: Sequence[tuple[float, float]], distance: float
 
 def renew_looks(record: AbRecord) -> AbRecord:
     """Return the record with its looks made again from what it notes of its runs."""
-    boundary, figure, pairs = Boundary(), record.figure, values(record, record.figure)
-    looks = tuple(_look(figure, pairs[: each.pairs], boundary, each.share) for each in record.looks)
+    boundary = Boundary()
+    looks = tuple(look_at(record, boundary, each.share, each.pairs) for each in record.looks)
     return record.model_copy(update={"looks": looks})
 
 
