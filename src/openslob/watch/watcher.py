@@ -287,4 +287,3 @@ class Watcher:
                 yield WatchStep(observer.samplers, readings.pop(0), readings[0], activities[:])
                 activities.clear()
             self._interrupt.stop.wait(PULSE_S)
-

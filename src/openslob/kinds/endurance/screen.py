@@ -37,7 +37,7 @@ _KNOWN_BY: Mapping[object, str] = {
     Known.PROBE: "shown by the probe",
     Known.FLAT: "the rate is too even for a latency",
 }
-# Stretches of one cause that cost less of all operations are told by the report alone.
+# Stretches of one cause that cost less of all operations are in the report alone.
 _WORTH_TELLING = 0.001
 # Fewer are seen better in the table.
 _FEWEST_BARS = 5
@@ -150,12 +150,12 @@ def _slow(record: EnduranceRecord) -> tuple[str, ...]:
     for row in record.tables.get("episodes", ()):
         lost.setdefault(row["cause"], []).append(row["lost_ops"])
     least = _WORTH_TELLING * (record.value("ops_per_s") or 0.0) * record.measured_s
-    told = {cause: each for cause, each in lost.items() if sum(each) >= least}
-    if not told:
+    costly = {cause: each for cause, each in lost.items() if sum(each) >= least}
+    if not costly:
         return ()
     causes = [
         f"{cause} ({len(each)}, {number(round(sum(each)))} operations lost)"
-        for cause, each in sorted(told.items(), key=lambda item: -sum(item[1]))
+        for cause, each in sorted(costly.items(), key=lambda item: -sum(item[1]))
     ]
     more = f" and {len(causes) - 2} more causes" if len(causes) > 2 else ""
     return (f"Slow stretches: {'; '.join(causes[:2])}{more}.",)

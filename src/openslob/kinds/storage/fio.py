@@ -261,7 +261,9 @@ def _transfers(direction: Mapping[str, Any]) -> Transfers | None:
 
 
 def _latency(figures: Mapping[str, Any]) -> Histogram:
-    histogram = Histogram(sum_us=figures["mean"] * figures["N"] / _NANOS_PER_MICRO, max_us=figures["max"] / _NANOS_PER_MICRO)
+    histogram = Histogram(
+        sum_us=figures["mean"] * figures["N"] / _NANOS_PER_MICRO, max_us=figures["max"] / _NANOS_PER_MICRO
+    )
     histogram.add([(bucket_of(int(ns) // _NANOS_PER_MICRO), count) for ns, count in figures["bins"].items()], 0.0, 0.0)
     return histogram
 

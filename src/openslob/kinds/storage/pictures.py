@@ -530,9 +530,7 @@ def _comparison(record: StorageRecord) -> tuple[Picture, ...]:
 def bar_rows(contenders: Sequence[ContenderRow], figure: Callable[[ContenderRow], RoundRange]) -> list[Row]:
     """Return a row for each contender: median, range over the rounds, and the label of its bar."""
     return [
-        _bar(row.name, _MEANINGS[row.kind], spread)
-        for row in contenders
-        if (spread := figure(row)).median is not None
+        _bar(row.name, _MEANINGS[row.kind], spread) for row in contenders if (spread := figure(row)).median is not None
     ]
 
 
