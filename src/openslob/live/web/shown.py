@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from openslob.kinds.contract import follow
 from openslob.kinds.view import Follower
@@ -22,36 +22,8 @@ READ_S, LOOK_S = 0.2, 0.05
 _KEPT = 8
 
 
-class Shown(Protocol):
-    """What requests are answered from."""
-
-    first_page: str
-    """The file of the page that is shown first."""
-
-    async def hub(self, record: str) -> Hub:
-        """Return what streams a record; the one that is in progress, or else the latest, for an empty id.
-
-        MissingError if there is none, SlobError when it can't be read.
-        """
-
-    async def look(self) -> Mapping[str, Any]:
-        """Return the list of records. MissingError if there is no list."""
-
-    async def report(self, records: Sequence[str]) -> str:
-        """Return the page of the report of these records.
-
-        MissingError if one is not there, SlobError if they have none together.
-        """
-
-    async def begin(self) -> None:
-        """Read what will be asked for."""
-
-    def stop(self) -> None:
-        """End every stream."""
-
-
 class OneRecord:
-    """The record that was named."""
+    """The record that was named; ``first_page`` is the file of the page that is shown first."""
 
     first_page = "page.html"
 
@@ -95,7 +67,10 @@ class AllRecords:
         self._asked = asyncio.Event()
 
     async def hub(self, record: str) -> Hub:
-        """Return what streams a record."""
+        """Return what streams a record; the one that is in progress, or else the latest, for an empty id.
+
+        MissingError if there is none, SlobError when it can't be read.
+        """
         async with self._using:
             wanted = record or await asyncio.to_thread(self._catalogue.find_current)
             if not (await asyncio.to_thread(self._catalogue.find, wanted))["live"]:
@@ -121,7 +96,10 @@ class AllRecords:
             return await asyncio.to_thread(self._catalogue.look, seconds)
 
     async def report(self, records: Sequence[str]) -> str:
-        """Return the page of the report of these records."""
+        """Return the page of the report of these records.
+
+        MissingError if one is not there, SlobError if they have none together.
+        """
         async with self._using:
             for each in records:
                 await asyncio.to_thread(self._catalogue.find, each)
@@ -139,6 +117,10 @@ class AllRecords:
         """End every stream."""
         for hub in self._hubs.values():
             hub.stop()
+
+
+# What requests are answered from.
+Shown = OneRecord | AllRecords
 
 
 def _hub_of(source: Follower) -> Hub:
