@@ -26,7 +26,7 @@ _MOST_BYTES = 65_536
 
 
 class Feed:
-    """What a command says, and the record that it writes."""
+    """What a command says, ``said`` is the last of it, and the record that it writes."""
 
     def __init__(self, descriptor: int, results: Path, driver: int) -> None:
         os.set_blocking(descriptor, False)

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from openslob.live.screen.canvas import Canvas, Role, Signs
 from openslob.live.screen.panes import PaneContent, Screenful, draw, draw_help, draw_top, tabs_of
 from openslob.live.screen.playhead import Playhead
 from openslob.report.format import without_controls
+
+if TYPE_CHECKING:
+    from openslob.live.attached_screen import Feed
 
 # How much the screen gives way to all other processes of the host.
 NICENESS = 10
@@ -108,25 +111,6 @@ def _region(y: int, columns: NDArray[np.intp]) -> Region:
     return Region(int(columns[0]), int(y), int(columns[-1] - columns[0]) + 1, 1)
 
 
-class TerminalOwner(Protocol):
-    """The command whose terminal the screen has, if it has that of one.
-
-    ``said`` is what the command does at this moment; it comes through ``descriptor``.
-    """
-
-    said: str
-    descriptor: int
-
-    def listen(self) -> bool:
-        """Read what the command says; return whether it has ended."""
-
-    def source(self) -> Follower | None:
-        """Return what reads the record that is written now; None before there is one."""
-
-    def stop(self) -> None:
-        """Ask the command to end, as Ctrl-C does without a screen."""
-
-
 class LiveScreen(App[None], inherit_bindings=False):
     """The screen of one record, or of those that a driver writes one after the other."""
 
@@ -158,7 +142,7 @@ class LiveScreen(App[None], inherit_bindings=False):
         self,
         source: Follower | None,
         signs: Signs,
-        command: TerminalOwner | None = None,
+        command: Feed | None = None,
         speed: int | None = None,
         shown: Callable[[], None] | None = None,
     ) -> None:
