@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import accumulate
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Any
 
 from openslob.analyze.curves.series import PHYSICAL
 from openslob.analyze.heat import Cell
@@ -80,38 +80,6 @@ class Summary:
     signals: Mapping[str, float] = field(default_factory=dict)
 
 
-class RowSource(Hashable, Protocol):
-    """What reads rows from a view."""
-
-    def read(self, view: View, steps: TimeSteps) -> list[Row]:
-        """Return the rows of some steps, in the order of time."""
-
-
-class LivePicture(Hashable, Protocol):
-    """One picture, which is equal to another with the same specification."""
-
-    @property
-    def name(self) -> str:
-        """Its name on the page."""
-
-    @property
-    def title(self) -> str:
-        """The heading over it."""
-
-    @property
-    def source(self) -> RowSource:
-        """What reads its rows; the same for pictures of the same rows."""
-
-    def sum_up(self, rows: Sequence[Row]) -> Summary:
-        """Return all rows together."""
-
-    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:
-        """Return what is drawn of some rows."""
-
-    def panel(self, names: Names) -> Panel:
-        """Return the drawing."""
-
-
 # A replay draws the same again and again.
 @lru_cache(maxsize=200)
 def specification(picture: LivePicture, names: Names) -> Spec:
@@ -163,8 +131,8 @@ def _rates(
     return RatePanel(name, title, unit, kept) if kept else None
 
 
-class _OfOwnRows(ABC):
-    """A picture that reads its rows itself, and draws them as they are."""
+class RowSource(ABC):
+    """What reads the rows of a picture: mostly the picture itself, which draws them as they are."""
 
     @abstractmethod
     def read(self, view: View, steps: TimeSteps) -> list[Row]:
@@ -172,16 +140,16 @@ class _OfOwnRows(ABC):
 
     @property
     def source(self) -> RowSource:
-        """Its own rows."""
+        """What reads the rows; the same for pictures of the same rows."""
         return self
 
     def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:  # noqa: ARG002 - all of them are
-        """Return the rows as they were read."""
+        """Return what is drawn of some rows."""
         return rows
 
 
 @dataclass(frozen=True)
-class RatePanel(_OfOwnRows):
+class RatePanel(RowSource):
     """Lines of figures; ``series`` has their names and labels."""
 
     name: str
@@ -219,7 +187,7 @@ class RatePanel(_OfOwnRows):
 
 
 @dataclass(frozen=True)
-class Bands(_OfOwnRows):
+class Bands(RowSource):
     """Percentiles of the service time of one kind of operation, or of its response time."""
 
     what: str
@@ -259,7 +227,7 @@ class Bands(_OfOwnRows):
 
 
 @dataclass(frozen=True)
-class HeatCells:
+class HeatCells(RowSource):
     """The cells of maps of latency over time, of one kind of operation."""
 
     kind: str
@@ -276,10 +244,9 @@ class HeatCells:
 
 
 @dataclass(frozen=True)
-class Heat:
+class Heat(HeatCells):
     """A map of latency over time, of one kind of operation or event; ``weight`` is what its colours show."""
 
-    kind: str
     weight: heat.Weight
     what: str = "operations"
     timed: Timed = SINGLE
@@ -310,10 +277,6 @@ class Heat:
         text = f"From {micros(low_us)} to {micros(high_us)}. {more}"
         return Summary(("cells",), text.rstrip(), {"low_us": low_us, "high_us": high_us})
 
-    def drawn(self, rows: Sequence[Row], names: Names) -> Sequence[Row]:  # noqa: ARG002 - all of them are
-        """Return the rows as they were read."""
-        return rows
-
     def panel(self, names: Names) -> Panel:  # noqa: ARG002 - a map draws the same of all
         """Return the map."""
         label, mean = self.kind.partition(":")[2] or self.timed.one(self.kind), self.what != "waits"
@@ -321,7 +284,7 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Waits(_OfOwnRows):
+class Waits(RowSource):
     """Sessions by wait event."""
 
     name: str = "waits"
@@ -351,7 +314,7 @@ class Waits(_OfOwnRows):
 
 
 @dataclass(frozen=True)
-class Cpu(_OfOwnRows):
+class Cpu(RowSource):
     """The host's CPU time by kind."""
 
     name: str = "cpu"
@@ -376,6 +339,10 @@ class Cpu(_OfOwnRows):
     def panel(self, names: Names) -> Panel:
         """Return the stack."""
         return time_panels.cpu(SENT, "host", names, SENT_ENDS)
+
+
+# One picture, which is equal to another with the same specification.
+LivePicture = RatePanel | Bands | Heat | Waits | Cpu
 
 
 def _spans(timed: Curve | Stack | HeatMap) -> list[tuple[float, float]]:
