@@ -42,32 +42,31 @@ def openmetrics(runs: Sequence[Run]) -> str:
 
 
 @dataclass(frozen=True)
-class Now:
-    """The figures of a run in progress.
+class Samples:
+    """The samples of one run.
 
-    ``latency`` has the figures of `LATENCIES` by kind of operation, ``timed`` is what these are of.
+    ``latency`` has the figures of `LATENCIES` by kind of operation, ``timed`` is what these are of. Without their time,
+    ``at_s``, they are of the moment of the scrape, at which the run may be ``running``.
     """
 
     labels: Labels
-    running: bool
     figures: Mapping[str, Figure]
     latency: Mapping[str, Mapping[str, float]]
     verdicts: Sequence[Verdict]
     timed: Timed = SINGLE
+    at_s: int | None = None
+    running: bool = False
 
 
-def exposition(now: Now, accept: str) -> tuple[bytes, str]:
-    """Return what Prometheus scrapes, by the names of `openmetrics`, and its media type, for this header ``Accept``.
-
-    Samples have no time: they are of the moment of the scrape.
-    """
+def exposition(now: Samples, accept: str) -> tuple[bytes, str]:
+    """Return what Prometheus scrapes, by the names of `openmetrics`, and its media type, for this header ``Accept``."""
     encode, media_type = choose_encoder(accept)
     registry = CollectorRegistry()
-    registry.register(_Families(lambda: [*_families([_of_now(now)]), _running(now)]))
+    registry.register(_Families(lambda: [*_families([now]), _running(now)]))
     return encode(registry), media_type
 
 
-def _running(now: Now) -> Metric:
+def _running(now: Samples) -> Metric:
     return _family(
         "running",
         "1: the run is in progress; 0: it has ended, and its figures are those of the result.",
@@ -85,36 +84,16 @@ class _Families(Collector):
         return (family for family in self._families() if family.samples)
 
 
-@dataclass(frozen=True)
-class _Samples:
-    """The samples of one run: its labels, its figures, latencies by kind and statistic, verdicts, and its time."""
-
-    labels: Labels
-    figures: Mapping[str, Figure]
-    latency: Mapping[tuple[str, str], float]
-    verdicts: Sequence[Verdict]
-    at_s: int | None
-    timed: Timed
-
-
-def _of_now(now: Now) -> _Samples:
-    latency = {(kind, name): value for kind, values in now.latency.items() for name, value in values.items()}
-    return _Samples(now.labels, now.figures, latency, now.verdicts, None, now.timed)
-
-
-def _of_run(run: Run, names: Sequence[str]) -> _Samples:
-    known = {
-        (kind, name): value
-        for kind in run.record.latency
-        for name in LATENCIES
-        if (value := latency_of(run.record, kind, name)) is not None
+def _of_run(run: Run, names: Sequence[str]) -> Samples:
+    record = run.record
+    latency = {
+        kind: {name: value for name in LATENCIES if (value := latency_of(record, kind, name)) is not None}
+        for kind in record.latency
     }
-    return _Samples(
-        _labels(run, names), run.record.summary, known, run.record.verdicts, _epoch_s(run), timed_of(run.record)
-    )
+    return Samples(_labels(run, names), record.summary, latency, record.verdicts, timed_of(record), _epoch_s(run))
 
 
-def _families(runs: Sequence[_Samples]) -> Iterator[Metric]:
+def _families(runs: Sequence[Samples]) -> Iterator[Metric]:
     for metric in METRICS.values():
         values = [(run, figure.value) for run in runs if (figure := run.figures.get(metric.name))]
         definition = f"{metric.definition} Unit: {metric.unit or 'none'}."
@@ -126,7 +105,8 @@ def _families(runs: Sequence[_Samples]) -> Iterator[Metric]:
     latency = [
         ({**run.labels, **_batch(run), "kind": kind, "statistic": name.removesuffix("_us")}, value, run.at_s)
         for run in runs
-        for (kind, name), value in run.latency.items()
+        for kind, values in run.latency.items()
+        for name, value in values.items()
     ]
     yield _family("operation_latency_us", _LATENCY, latency)
     verdicts = [
@@ -138,12 +118,12 @@ def _families(runs: Sequence[_Samples]) -> Iterator[Metric]:
     yield _family("verdict_holds", "1: the verdict holds; 0: it fails. No sample where it is not known.", verdicts)
 
 
-def _batch(run: _Samples) -> Labels:
+def _batch(run: Samples) -> Labels:
     """Return the label that tells what latencies are of, where that is not an operation."""
     return {"of": run.timed.one()} if run.timed.is_batch else {}
 
 
-def _of_figure(run: _Samples, metric: RunMetric) -> Labels:
+def _of_figure(run: Samples, metric: RunMetric) -> Labels:
     """Return the labels of a figure: one that is in a currency has that, too."""
     return {**run.labels, CURRENCY: run.figures[metric.name].unit} if metric.unit == CURRENCY else run.labels
 

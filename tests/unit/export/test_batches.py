@@ -14,7 +14,7 @@ from factories.records import cached
 from openslob.analyze.curves.points import Run
 from openslob.analyze.curves.series import point_set
 from openslob.export.hdr import HdrRun, hdr_log
-from openslob.export.openmetrics import Now, exposition, openmetrics
+from openslob.export.openmetrics import Samples, exposition, openmetrics
 from openslob.export.tidy import point_rows, run_rows
 from openslob.export.xlsx import workbook
 from openslob.metrics import Timed
@@ -45,7 +45,7 @@ def test_openmetrics_have_a_label_for_batches_alone() -> None:
 
 @pytest.mark.parametrize(("size", "labels"), [(1, [None]), (16, [BATCH])])
 def test_what_is_scraped_has_it_too(size: int, labels: list[str | None]) -> None:
-    now = Now({"id": "a"}, True, {}, {"select": {"p99_us": 5.0}}, (), Timed(size))
+    now = Samples({"id": "a"}, {}, {"select": {"p99_us": 5.0}}, (), Timed(size))
     text, _ = exposition(now, "application/openmetrics-text;version=1.0.0")
     assert labels_of(text.decode()) == labels
 

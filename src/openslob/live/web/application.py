@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from openslob._version import __version__
 from openslob.analyze.curves.points import SERVICE
 from openslob.core.errors import SlobError
-from openslob.export.openmetrics import Now, exposition
+from openslob.export.openmetrics import Samples, exposition
 from openslob.kinds.view import RecordState, View
 from openslob.live.web.catalogue import MissingError
 from openslob.live.web.door import Door
@@ -255,10 +255,10 @@ def _refuse(status: int, why: str, headers: dict[str, str] | None = None) -> Pla
     return PlainTextResponse(f"{why}\n", status, headers)
 
 
-def figures_now(view: View) -> Now:
+def figures_now(view: View) -> Samples:
     """Return the figures of the run, or of the one in progress of a sweep."""
     run = view.current or view
-    return Now(
+    return Samples(
         # A name may have half a character, which nothing can show.
         labels={"id": run.head.id, "name": run.head.name.encode(errors="replace").decode()},
         running=view.head.progress is RecordState.RUNNING,
