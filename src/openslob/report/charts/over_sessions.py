@@ -70,16 +70,8 @@ def cpu(points: PointSet, names: FigureNames | None = None) -> Picture:
     if not session_rows(points, "db_cpu_per_s") and session_rows(points, "iops_per_foreground_cpu"):
         used, per_cpu = "foreground_cpu_per_s", "iops_per_foreground_cpu"
     figures = ("host_cpu_busy_pct", per_cpu)
-    panels = {figure: rows for figure in figures if (rows := session_rows(points, figure))}
-    return Picture(
-        name="cpu",
-        title=f"CPU, and {names.label(per_cpu)}, over {axis_text(points)}",
-        description=" ".join(_first_to_last(points, figure, names.label(figure)) for figure in figures),
-        panels=tuple(_panel(points, rows, figure, names) for figure, rows in panels.items()),
-        notes=NOTES,
-        table=_table(points, {figure: names.axis(figure) for figure in (used, *figures)}),
-        heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
-    )
+    title = f"CPU, and {names.label(per_cpu)}, over {axis_text(points)}"
+    return _picture("cpu", title, points, figures, names, (used, *figures))
 
 
 def class_rates(points: PointSet) -> Picture:
@@ -87,15 +79,22 @@ def class_rates(points: PointSet) -> Picture:
     counts = dict.fromkeys(name for point in points.points for name in point.parameters if name.endswith(CLASS_COUNT))
     classes = [name.removesuffix(CLASS_COUNT) for name in counts]
     figures = {name_kind(of_class, _RATE): f"Operations of {of_class}" for of_class in classes}
-    names = FigureNames(instead=figures)
+    title = f"Operations per second of each class over {axis_text(points)}"
+    return _picture("classes", title, points, tuple(figures), FigureNames(instead=figures), tuple(figures))
+
+
+def _picture(
+    name: str, title: str, points: PointSet, figures: Sequence[str], names: FigureNames, listed: Sequence[str]
+) -> Picture:
+    """Return a panel for each of the figures that is known, and a table of those that are ``listed``."""
     panels = {figure: rows for figure in figures if (rows := session_rows(points, figure))}
     return Picture(
-        name="classes",
-        title=f"Operations per second of each class over {axis_text(points)}",
-        description=" ".join(_first_to_last(points, figure, label) for figure, label in figures.items()),
+        name=name,
+        title=title,
+        description=" ".join(_first_to_last(points, figure, names.label(figure)) for figure in figures),
         panels=tuple(_panel(points, rows, figure, names) for figure, rows in panels.items()),
         notes=NOTES,
-        table=_table(points, {figure: names.axis(figure) for figure in figures}),
+        table=_table(points, {figure: names.axis(figure) for figure in listed}),
         heights=dict.fromkeys(range(len(panels)), PANEL_HEIGHT),
     )
 
