@@ -13,11 +13,10 @@ from openslob.core.workload import CLASSES
 from openslob.metrics import Timed
 from openslob.record.model import Holds, RunRecord
 from openslob.report.format import micros, number, percent, shorten, size
+from openslob.report.headline import READS_MATTER, read_share
 from openslob.report.record_view import REACHED_DEVICE, caveats, costs_in_words
 
 _WIDEST_FACT = 40
-# Below this share of block visits, a run's physical reads are ignored.
-_READS_MATTER = 0.001
 
 
 def reads_are_physical(records: Sequence[RunRecord]) -> bool:
@@ -25,12 +24,9 @@ def reads_are_physical(records: Sequence[RunRecord]) -> bool:
 
     Runs with hardly any reads are ignored.
     """
-    return all(record.outcome(REACHED_DEVICE) is Holds.HOLDS for record in records if _reads_matter(record))
-
-
-def _reads_matter(record: RunRecord) -> bool:
-    reads, visits = record.value("pio_read_per_s"), record.value("block_visits_per_s")
-    return reads is None or not visits or reads >= _READS_MATTER * visits
+    shares = ((record, read_share(record)) for record in records)
+    matter = (record for record, share in shares if share is None or share >= READS_MATTER)
+    return all(record.outcome(REACHED_DEVICE) is Holds.HOLDS for record in matter)
 
 
 def set_summary_lines(points: PointSet, is_physical: bool, *, one_platform: bool = True) -> list[str]:

@@ -10,7 +10,6 @@ import altair as alt
 
 from openslob.analyze.curves.points import CLASS_COUNT
 from openslob.analyze.curves.series import RESPONSE_LATENCY, PointSet
-from openslob.analyze.statistics import Estimate
 from openslob.core.session_classes import name_kind
 from openslob.metrics import Timed
 from openslob.report.charts.petals import dots_by_doubt, stretches, verdict_sign
@@ -28,9 +27,9 @@ from openslob.report.charts.theme import (
     with_tips,
 )
 from openslob.report.document import TextTable
-from openslob.report.format import MISSING, number
+from openslob.report.format import number
 from openslob.report.record_view import FigureNames, unit_of
-from openslob.report.set_summary import axis_text
+from openslob.report.set_summary import axis_text, figure_with_interval
 
 Row = dict[str, Any]
 PERCENTILES = {"p50_us": "p50", "p90_us": "p90", "p99_us": "p99", "p999_us": "p99.9"}
@@ -179,16 +178,9 @@ def _first_to_last(points: PointSet, figure: str, label: str) -> str:
 
 def _table(points: PointSet, columns: dict[str, str]) -> TextTable:
     rows = [
-        (series.label, f"{point.step:,g}", *(_with_interval(point.figure(name)) for name in columns))
+        (series.label, f"{point.step:,g}", *(figure_with_interval(point.figure(name)) for name in columns))
         for series in points.series
         for point in series.points
         if point.has_place
     ]
     return TextTable(("line", axis_text(points), *columns.values()), tuple(rows))
-
-
-def _with_interval(estimate: Estimate) -> str:
-    if estimate.mean is None:
-        return MISSING
-    half = f" ± {number(estimate.half_width)}" if estimate.half_width is not None else ""
-    return f"{number(estimate.mean)}{half}"
