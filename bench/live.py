@@ -34,7 +34,7 @@ from common import (
     start,
 )
 from factories.live import DAY_S, run_folder
-from openslob.analyze.statistics import t_quantile
+from openslob.analyze.intervals import standard_errors
 from openslob.core.units import MIB
 from openslob.core.workload import Workload
 from openslob.kinds.contract import follow
@@ -121,7 +121,7 @@ def throughput(target: Bench, seconds: float, rounds: int) -> None:
     print_pairs("operations/s", pairs, Bar(0.99))
     ratios = [pair.ours / pair.theirs for pair in pairs]
     if len(ratios) > 1:
-        half = t_quantile(len(ratios) - 1) * statistics.stdev(ratios) / len(ratios) ** 0.5
+        half = standard_errors(len(ratios) - 1) * statistics.stdev(ratios) / len(ratios) ** 0.5
         mean = statistics.mean(ratios)
         print(f"  95 % interval of the ratio: {mean - half:.4f} to {mean + half:.4f}")
 

@@ -17,9 +17,10 @@ from openslob.analyze.intervals import (
     nested_interval,
     nested_ratio,
     spread,
+    standard_errors,
     starts_needed,
 )
-from openslob.analyze.statistics import Basis, Estimate, t_quantile
+from openslob.analyze.statistics import Basis, Estimate
 from openslob.metrics import Better
 
 # The difference that a comparison should be able to show: smaller ones seldom matter for the choice of a platform.
@@ -202,16 +203,16 @@ def _half_of_change(sides: Sequence[Sequence[float]], known: Spread | None) -> f
     if not several:
         # The spread is a share: of a side that is 0 it would be none.
         level = max(abs(side[0]) for side in sides)
-        return None if known is None else t_quantile(known.degrees) * math.sqrt(2 * known.of_start()) * level
+        return None if known is None else standard_errors(known.degrees) * math.sqrt(2 * known.of_start()) * level
     if len(several) == 1:
         variance, count = several[0]
-        return t_quantile(count - 1) * math.sqrt(variance * (1 / count + 1))
+        return standard_errors(count - 1) * math.sqrt(variance * (1 / count + 1))
     shares = [(variance / count, count) for variance, count in several]
     total = sum(share for share, _ in shares)
     if total <= 0:
         return 0.0
     degrees = total**2 / sum(share**2 / (count - 1) for share, count in shares)
-    return t_quantile(degrees) * math.sqrt(total)
+    return standard_errors(degrees) * math.sqrt(total)
 
 
 def _spread(a: Estimate, b: Estimate, shows: Shows, known: Spread | None) -> tuple[Spread | None, int]:

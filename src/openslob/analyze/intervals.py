@@ -85,7 +85,7 @@ class Spread:
         return 100 * math.sqrt(self.of_start())
 
 
-def nested_interval(runs: Runs, confidence: float = CONFIDENCE) -> Interval:
+def nested_interval(runs: Runs) -> Interval:
     """Return the mean over starts with its interval; ``runs`` has the values of each start."""
     starts = [start for start in runs if start]
     if not starts:
@@ -94,13 +94,11 @@ def nested_interval(runs: Runs, confidence: float = CONFIDENCE) -> Interval:
     count, mean = sum(map(len, starts)), fmean(means)
     if len(starts) == 1:
         return Interval(mean, starts=1, runs=count, why=_why_single(count))
-    half = _t(len(starts) - 1, confidence) * math.sqrt(_variance(means) / len(starts))
+    half = standard_errors(len(starts) - 1) * math.sqrt(_variance(means) / len(starts))
     return Interval(mean, mean - half, mean + half, len(starts), count)
 
 
-def nested_ratio(
-    a: Runs, b: Runs, confidence: float = CONFIDENCE, known: Spread | None = None, step: float = 0.0
-) -> Interval:
+def nested_ratio(a: Runs, b: Runs, known: Spread | None = None, step: float = 0.0) -> Interval:
     """Return B / A with its interval; both sides have the values of each of their starts, and these are independent.
 
     A side of one start has the spread of the other side, with what ``known`` adds to it; ``known`` alone serves where
@@ -115,7 +113,7 @@ def nested_ratio(
     means = [fmean(_means(side)) for side in sides]
     fewest = min(len(side) for side in sides), min(sum(map(len, side)) for side in sides)
     ratio = means[1] / means[0]
-    half = _half_of_logarithm(sides, confidence, known, step)
+    half = _half_of_logarithm(sides, known, step)
     if half is None:
         return Interval(ratio, None, None, *fewest, _why_single(fewest[1]))
     return Interval(ratio, *_around(math.log(ratio), half), *fewest)
@@ -145,7 +143,7 @@ def blocked_ratio(
         return Interval(math.exp(log), starts=len(both), runs=runs, why="one run of each side: repeat them")
     rest = sum(_squares(a) + _squares(b) for a, b in both)
     rest += sum(weight * (ratio - log) ** 2 for weight, ratio in zip(weights, ratios, strict=True))
-    half = _t(degrees, confidence) * math.sqrt(rest / degrees / sum(weights))
+    half = standard_errors(degrees, confidence) * math.sqrt(rest / degrees / sum(weights))
     return Interval(math.exp(log), *_around(log, half), len(both), runs)
 
 
@@ -195,13 +193,13 @@ def starts_needed(known: Spread | None, see_pct: float, runs: int = 1, power: fl
         return 2
 
     def suffices(count: int) -> bool:
-        limit = _t(2 * count - 2, CONFIDENCE)
+        limit = standard_errors(2 * count - 2)
         return noncentral_t_cdf(math.sqrt(count / 2) * change / spread_of_start, known.degrees, limit) >= power
 
     return min(MOST_RUNS, bisect_left(range(MOST_RUNS), True, lo=2, key=suffices))
 
 
-def _half_of_logarithm(sides: Sequence[Runs], confidence: float, known: Spread | None, step: float) -> float | None:
+def _half_of_logarithm(sides: Sequence[Runs], known: Spread | None, step: float) -> float | None:
     """Return half the width of the interval of the logarithm of the ratio; None where the spread is not known."""
     # The variance of a rounded value. More values do not lower it: all of them may be rounded in one direction.
     rounding = step**2 / 12
@@ -212,7 +210,7 @@ def _half_of_logarithm(sides: Sequence[Runs], confidence: float, known: Spread |
         # Both sides have the same spread then, so their variances are not independent: Student's t, not Welch's.
         shares = [pooled.of_start(min(map(len, side))) / len(side) for side in sides]
         total = sum(max(each, rounding) for each in shares)
-        return _t(pooled.degrees, confidence) * math.sqrt(total)
+        return standard_errors(pooled.degrees) * math.sqrt(total)
     means = [_means(side) for side in sides]
     variances = [_variance(each) / fmean(each) ** 2 / len(each) for each in means]
     total = sum(max(each, rounding) for each in variances)
@@ -221,7 +219,7 @@ def _half_of_logarithm(sides: Sequence[Runs], confidence: float, known: Spread |
     # What rounding adds is no better known for it: only what was seen to vary has degrees of freedom.
     seen = variances if sum(variances) > 0 else [1.0] * len(means)
     per_degree = sum(own**2 / (len(each) - 1) for own, each in zip(seen, means, strict=True))
-    return _t(sum(seen) ** 2 / per_degree, confidence) * math.sqrt(total)
+    return standard_errors(sum(seen) ** 2 / per_degree) * math.sqrt(total)
 
 
 def pool_spreads(found: Spread | None, known: Spread | None) -> Spread | None:
@@ -262,5 +260,6 @@ def _why_single(runs: int) -> str:
     return f"{what} not show how much the next start differs"
 
 
-def _t(degrees: float, confidence: float) -> float:
+def standard_errors(degrees: float, confidence: float = CONFIDENCE) -> float:
+    """Return half the width of an interval in standard errors: a quantile of Student's t distribution."""
     return t_quantile(degrees, 0.5 + confidence / 2)

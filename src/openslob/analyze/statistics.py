@@ -9,8 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from openslob.analyze import distributions
-from openslob.analyze.intervals import CONFIDENCE, nested_interval
+from openslob.analyze.intervals import nested_interval, standard_errors
 
 # With five values the 95 % interval contains the true mean in 97 % of simulated series of independent values and in
 # 88 % of series with a correlation of 0.5 between neighbours (with twenty values: 96 % and 92 %).
@@ -79,11 +78,6 @@ class Estimate:
         return None if self.mean is None or self.half_width is None else self.mean + self.half_width
 
 
-def t_quantile(degrees: float, share: float = 0.5 + CONFIDENCE / 2) -> float:
-    """Return the quantile ``share`` of Student's t distribution with ``degrees`` degrees of freedom."""
-    return distributions.t_quantile(degrees, share)
-
-
 def of_repeats(values: Sequence[float], starts: Sequence[str] = ()) -> Estimate:
     """Return the mean of equal runs, with an interval for two or more; ``starts`` has each one's start of the server.
 
@@ -142,4 +136,4 @@ def relative_half_width(values: Sequence[float]) -> float | None:
     size = effective_size(values)
     if size < MIN_EFFECTIVE:
         return None
-    return t_quantile(size - 1) * float(np.std(values, ddof=1)) / math.sqrt(size) / mean
+    return standard_errors(size - 1) * float(np.std(values, ddof=1)) / math.sqrt(size) / mean

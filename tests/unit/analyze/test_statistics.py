@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories.tables import table
-from openslob.analyze.statistics import Basis, effective_size, of_repeats, relative_half_width, t_quantile
+from openslob.analyze.intervals import standard_errors
+from openslob.analyze.statistics import Basis, effective_size, of_repeats, relative_half_width
 
 pytestmark = pytest.mark.any_python
 
@@ -20,7 +21,7 @@ VALUES = st.lists(st.floats(1, 1e6), min_size=2, max_size=20)
 
 @table(("degrees", "quantile"), [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (30, 2.042)])
 def test_quantiles_are_those_of_printed_tables(degrees: int, quantile: float) -> None:
-    assert t_quantile(degrees) == pytest.approx(quantile, abs=5e-4)
+    assert standard_errors(degrees) == pytest.approx(quantile, abs=5e-4)
 
 
 def test_interval_of_five_repeats_by_hand() -> None:
@@ -84,7 +85,7 @@ def test_independence_wrongly_assumed_would_have_been_found() -> None:
     rng, hits = np.random.default_rng(11), 0
     for _ in range(600):
         series = autoregressive(rng, 60, 0.5)
-        hits += abs(series.mean()) <= t_quantile(59) * series.std(ddof=1) / math.sqrt(60)
+        hits += abs(series.mean()) <= standard_errors(59) * series.std(ddof=1) / math.sqrt(60)
     assert hits / 600 < 0.85
 
 
