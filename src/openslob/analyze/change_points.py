@@ -112,18 +112,9 @@ class Course:
     early: EarlyStep | None = None
 
 
-def change_points(
-    values: Sequence[float], significance: float = SIGNIFICANCE, least: int = LEAST_PART
-) -> list[ChangePoint]:
-    """Return the change points of a series of known values, in their order.
-
-    Args:
-        values: the series; unknown values must be left out.
-        significance: the highest ``p`` of a change that is reported.
-        least: the fewest values between two change points.
-
-    """
-    return _whole_course(np.asarray(values, dtype=np.float64), significance, max(least, 2)).changes
+def change_points(values: Sequence[float]) -> list[ChangePoint]:
+    """Return the change points of a series, in their order; unknown values must be left out."""
+    return _whole_course(np.asarray(values, dtype=np.float64)).changes
 
 
 def course_to_the_last(values: Sequence[float]) -> Course:
@@ -132,10 +123,10 @@ def course_to_the_last(values: Sequence[float]) -> Course:
     Of a series of more than `MOST_VALUES` values, so many at its end are also compared one by one.
     """
     series, begin = np.asarray(values, dtype=np.float64), len(values) - MOST_VALUES
-    whole = _whole_course(series, SIGNIFICANCE, LEAST_PART)
+    whole = _whole_course(series)
     if begin <= 0:
         return Course(whole.changes, whole.drifts, _early_step(series, whole.changes))
-    late = _whole_course(series[begin:], SIGNIFICANCE, LEAST_PART)
+    late = _whole_course(series[begin:])
     found, near = [(begin + each.at, each.p) for each in late.changes], LEAST_PART * _group(len(values))
     # What both have found has its place by single values.
     found += [(each.at, each.p) for each in whole.changes if all(abs(each.at - at) > near for at, _ in found)]
@@ -144,11 +135,11 @@ def course_to_the_last(values: Sequence[float]) -> Course:
     return Course(changes, whole.drifts or drifts, _early_step(series, changes))
 
 
-def _whole_course(series: _Array, significance: float, least: int) -> Course:
+def _whole_course(series: _Array) -> Course:
     """Return changes and drifts of a series, of neighbours together if it is long."""
     group = _group(len(series))
     merged = series[: len(series) // group * group].reshape(-1, group).mean(axis=1)
-    found = list(_divide(merged, 0, significance, least))
+    found = list(_divide(merged, 0))
     changes = sorted((at * group, p) for at, p in (each for each in found if not isinstance(each, Drift)))
     # What is left of a group at the end belongs to the last part.
     ends = {len(merged): len(series)}
@@ -174,27 +165,27 @@ def _with_levels(series: _Array, found: Sequence[tuple[int, float]]) -> list[Cha
     ]
 
 
-def _divide(part: _Array, offset: int, significance: float, least: int) -> Iterator[tuple[int, float] | Drift]:
+def _divide(part: _Array, offset: int) -> Iterator[tuple[int, float] | Drift]:
     """Yield number and probability of the changes within a part of the series: that of the part, then of its parts.
 
     A part that has none, but drifts, is yielded as such.
     """
-    if len(part) < 2 * least or not np.ptp(part) > 0:
+    if len(part) < 2 * LEAST_PART or not np.ptp(part) > 0:
         return
-    seen = weigh(part, least, significance)
-    if seen.p > significance:
-        if seen.correlation >= ALIKE and seen.p_independent <= significance:
+    seen = weigh(part, SIGNIFICANCE)
+    if seen.p > SIGNIFICANCE:
+        if seen.correlation >= ALIKE and seen.p_independent <= SIGNIFICANCE:
             yield Drift(offset, offset + len(part), seen.correlation)
         return
-    at = _place(part, least)
+    at = _place(part)
     yield offset + at, seen.p
-    yield from _divide(part[:at], offset, significance, least)
-    yield from _divide(part[at:], offset + at, significance, least)
+    yield from _divide(part[:at], offset)
+    yield from _divide(part[at:], offset + at)
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """How changed a series of ``count`` values looks whose parts have ``least`` values.
+    """How changed a series of ``count`` values looks.
 
     ``ratio`` is twice the logarithm of the ratio of the likelihoods with and without a change, less what they cost;
     ``plain`` is the same for independent values. ``p`` is the probability that a series without a change looks so
@@ -202,7 +193,6 @@ class Weighed:
     """
 
     count: int
-    least: int
     ratio: float
     plain: float
     p: float
@@ -211,22 +201,22 @@ class Weighed:
     @property
     def p_independent(self) -> float:
         """The probability that independent values without a change look so changed."""
-        return _share(_made_up(self.count, self.least, 0.0)[1], self.plain)
+        return _share(_made_up(self.count, 0.0)[1], self.plain)
 
 
-def weigh(part: _Array, least: int = LEAST_PART, significance: float = 1.0) -> Weighed:
+def weigh(part: _Array, significance: float = 1.0) -> Weighed:
     """Return how changed a series looks whose values are not all the same.
 
     As soon as ``p`` is known to be higher than ``significance``, no more is asked: it may be higher still.
     """
     count = len(part)
-    found = _compare(_draw_in(part[None, :]), least)
+    found = _compare(_draw_in(part[None, :]))
     ratio, plain, correlation = (float(each[0]) for each in (found.ratio, found.plain, found.correlation))
     p = 0.0
     for each in MADE_UP_WITH:
         if p <= significance:
-            p = max(p, _share(_made_up(count, least, each)[0], ratio))
-    return Weighed(count, least, ratio, plain, p, correlation)
+            p = max(p, _share(_made_up(count, each)[0], ratio))
+    return Weighed(count, ratio, plain, p, correlation)
 
 
 def _share(made_up: Sequence[float], value: float) -> float:
@@ -235,10 +225,10 @@ def _share(made_up: Sequence[float], value: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _made_up(count: int, least: int, correlation: float) -> tuple[list[float], list[float]]:
+def _made_up(count: int, correlation: float) -> tuple[list[float], list[float]]:
     """Return the sorted ratios of made-up series without a change, and those for independent values."""
     noise = np.random.default_rng(count).standard_normal((MADE_UP, count))
-    found = _compare(_draw_in(autoregression(noise, correlation)), least)
+    found = _compare(_draw_in(autoregression(noise, correlation)))
     return sorted(found.ratio.tolist()), sorted(found.plain.tolist())
 
 
@@ -275,12 +265,12 @@ class _Compared:
     correlation: _Array
 
 
-def _compare(series: _Array, least: int) -> _Compared:
+def _compare(series: _Array) -> _Compared:
     """Compare the likelihoods of series in rows without a change, with a jump, and with a change that may end."""
     count = series.shape[1]
     apart = series - series.mean(axis=1, keepdims=True)
     squares = (apart * apart).sum(axis=1)
-    begin, end = _parts(count, least, MOST_PLACES)
+    begin, end = _parts(count, MOST_PLACES)
     plain, best = _best_part(apart, squares, begin, end)
     between = _between(count, begin[best], end[best])
     rest = apart - ((apart * between).sum(axis=1) / (between * between).sum(axis=1))[:, None] * between
@@ -367,22 +357,22 @@ def _misfit_of_jump(series: _Array, squares: _Array) -> _Array:
 
 # All series of a length are divided in the same ways.
 @lru_cache(maxsize=8)
-def _parts(count: int, least: int, most: int) -> tuple[_Places, _Places]:
+def _parts(count: int, most: int) -> tuple[_Places, _Places]:
     """Return begins and ends of the parts that may have a level of their own; those that end the series begin it."""
-    places = np.arange(least, count - least + 1)
+    places = np.arange(LEAST_PART, count - LEAST_PART + 1)
     if len(places) > 2 * most:
-        near = np.unique(np.geomspace(least, count / 2, most).round().astype(np.int64))
+        near = np.unique(np.geomspace(LEAST_PART, count / 2, most).round().astype(np.int64))
         places = np.unique([*near, *(count - near)])
     begin, end = np.meshgrid([0, *places], places, indexing="ij")
-    fits = (end - begin >= least) & ((begin == 0) | (begin >= least))
+    fits = (end - begin >= LEAST_PART) & ((begin == 0) | (begin >= LEAST_PART))
     return begin[fits], end[fits]
 
 
-def _place(part: _Array, least: int) -> int:
+def _place(part: _Array) -> int:
     """Return where the change of a part is that has one; of a change and its end, where both fit best alone."""
     apart = _draw_in(part[None, :])
     apart -= apart.mean()
-    begin, end = _parts(len(part), least, len(part))
+    begin, end = _parts(len(part), len(part))
     _, best = _best_part(apart, (apart * apart).sum(axis=1), begin, end)
     count, sums = len(part), apart[0].cumsum()
     edges = [int(edge[best[0]]) for edge in (begin, end)]
@@ -395,14 +385,14 @@ def _early_step(series: _Array, changes: Sequence[ChangePoint]) -> EarlyStep | N
     part = series[begin:]
     if len(part) < 2 * LEAST_PART or not np.ptp(part) > 0:
         return None
-    seen, at = weigh(part, significance=SIGNIFICANCE), _place(part, LEAST_PART)
+    seen, at = weigh(part, SIGNIFICANCE), _place(part)
     late = at >= max(len(part) - LATE, len(part) / 2)
     if not late or seen.correlation >= ALIKE or seen.p <= SIGNIFICANCE or seen.p_independent > EARLY:
         return None
 
     def is_sure(more: int) -> bool:
         grown = np.concatenate([part, np.resize(part[at:], more)])
-        return weigh(grown, significance=SIGNIFICANCE).p <= SIGNIFICANCE
+        return weigh(grown, SIGNIFICANCE).p <= SIGNIFICANCE
 
     more = 1 + bisect_left(range(1, MOST_MORE + 1), True, key=is_sure)
     before, after = float(np.median(part[:at])), float(np.median(part[at:]))
