@@ -149,10 +149,6 @@ class History:
         """Whether there are runs enough to see a change point."""
         return len(self.runs) >= LEAST_RUNS
 
-    def can_fail(self, runs: int) -> bool:
-        """Return whether a change of any figure within the last ``runs`` runs could show."""
-        return len(self.find_undecided(runs)) < len(self.figures)
-
     def find_undecided(self, runs: int) -> dict[str, str]:
         """Return why a change within the last ``runs`` runs could not show, by figure.
 

@@ -134,13 +134,14 @@ def test_a_gate_that_no_run_could_fail_is_refused(runs: int) -> None:
 
 @pytest.mark.parametrize(("runs", "can"), [(5, False), (6, True)])
 def test_a_gate_needs_runs_enough(runs: int, can: bool) -> None:
-    assert the_only(series(10_000, 10_000, runs=runs), figures=["ops_per_s"]).can_fail(3) is can
+    undecided = the_only(series(10_000, 10_000, runs=runs), figures=["ops_per_s"]).find_undecided(3)
+    assert bool(undecided) is not can
 
 
 def test_a_gate_needs_a_figure_in_the_last_runs() -> None:
     runs = [add_costs(run_at(n, 100.0), Price.parse("1 EUR/month")) for n in range(8)]
     found = the_only([*runs, *(run_at(n, 100.0) for n in range(8, 11))], figures=["cost_per_million_reads"])
-    assert [found.can_fail(last) for last in (3, 4)] == [False, True]
+    assert [bool(found.find_undecided(last)) for last in (3, 4)] == [True, False]
 
 
 @pytest.mark.parametrize(("runs", "code"), [(5, 4), (6, 0)])
@@ -216,7 +217,7 @@ def test_a_figure_that_drifts_has_no_change_that_could_fail() -> None:
     assert found.changes == ()
     (drift,) = found.drifts
     assert (drift.figure, drift.begin, drift.end) == ("ops_per_s", 0, 40)
-    assert not found.can_fail(5)
+    assert found.find_undecided(5)
     assert "a change can't be distinguished from slow drift" in " ".join(text_of([found], 200).split())
     assert json.loads(json.dumps(history_json(found)))["drifts"][0]["correlation"] == drift.correlation
 
@@ -230,7 +231,7 @@ def test_a_step_among_the_last_runs_is_said_to_be_too_early() -> None:
     assert step.id == f"run-{step.at:03}"
     assert step.change_pct == pytest.approx(-5, abs=2)
     assert found.worse_within(30) == []
-    assert found.can_fail(5)
+    assert not found.find_undecided(5)
     runs = "run" if step.more == 1 else "runs"
     said = f"too early to say; it takes {step.more} more {runs} like those since (run {step.id})"
     assert said in " ".join(text_of([found], 200).split())
