@@ -7,7 +7,6 @@ is Amdahl's law.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,36 +15,16 @@ import numpy as np
 
 # The law has three parameters: with three session counts it would fit any series.
 MIN_COUNTS = 4
-# Gunther advises to distrust a fit that leaves more than a twentieth of the variation unexplained.
-GOOD_R2 = 0.95
-# A smaller κ puts the peak beyond ten thousand sessions: it is a rounding error of the fit, not a property.
-NO_COHERENCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """The fitted law: λ per second, σ and κ as shares, R² of throughput.
-
-    ``peak_sessions`` is the session count at the law's maximum, √((1 − σ) / κ), or None when it has none (κ = 0).
-    ``ceiling`` is the upper bound of throughput, or None when it is unbounded.
-    """
+    """The fitted law: λ per second, σ and κ as shares, R² of throughput."""
 
     lambda_per_s: float
     sigma: float
     kappa: float
     r2: float
-    peak_sessions: float | None
-    ceiling: float | None
-
-    @property
-    def good(self) -> bool:
-        """Whether the law describes the series."""
-        return self.r2 >= GOOD_R2
-
-    def throughput(self, sessions: float) -> float:
-        """Return X(N) by the fitted law."""
-        n = sessions
-        return self.lambda_per_s * n / (1 + self.sigma * (n - 1) + self.kappa * n * (n - 1))
 
 
 @dataclass(frozen=True)
@@ -96,8 +75,9 @@ def _scaling(lam: float, sigma: float, kappa: float, n: np.ndarray, x: np.ndarra
     variation = float(np.sum((x - x.mean()) ** 2))
     if variation <= 0:
         return NoFit("the series does not scale: throughput is the same at every session count")
-    peak = math.sqrt((1 - sigma) / kappa) if kappa > NO_COHERENCE and sigma < 1 else None
-    law = Scaling(float(lam), float(sigma), float(kappa), 0.0, peak, None)
-    residual = float(sum((real - law.throughput(at)) ** 2 for at, real in zip(n.tolist(), x.tolist(), strict=True)))
-    ceiling = law.throughput(peak) if peak else (float(lam / sigma) if sigma > 0 else None)
-    return Scaling(law.lambda_per_s, law.sigma, law.kappa, 1 - residual / variation, peak, ceiling)
+
+    def law(count: float) -> float:
+        return lam * count / (1 + sigma * (count - 1) + kappa * count * (count - 1))
+
+    residual = sum((real - law(at)) ** 2 for at, real in zip(n.tolist(), x.tolist(), strict=True))
+    return Scaling(lam, sigma, kappa, 1 - residual / variation)
