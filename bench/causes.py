@@ -29,8 +29,8 @@ from common import Bar, Bench, bench, notify, parse, parser, print_figure, print
 from limits import group, move, require_groups
 from openslob.analyze.causes import Cause, Episode, episodes
 from openslob.analyze.level import search
-from openslob.analyze.run_folder import read_trace
-from openslob.analyze.trace import Trace
+from openslob.analyze.run_folder import tables_of
+from openslob.analyze.trace import Trace, trace_of
 from openslob.core.errors import SlobError
 from openslob.core.units import MIB, NANOS
 from openslob.core.workload import Workload
@@ -106,8 +106,8 @@ def _run(target: Bench, held: Path, below: str, kinds: Sequence[Cause]) -> list[
         driver.wait()
     folder = max(target.results.glob("*-run"), key=lambda path: path.stat().st_mtime)
     record = store.load(folder)
-    trace = read_trace(folder, record)
-    found = episodes(trace, search(trace).proven)
+    trace = trace_of(tables_of(folder, record), record.window.load_seconds, event_rows(folder))
+    found = episodes(trace, search(trace))
     outcomes = [_named(trace, found, each) for each in injected]
     others = [each for each in found if not any(_meet(each, fault) for fault in injected)]
     for each in others:

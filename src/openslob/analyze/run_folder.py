@@ -1,4 +1,4 @@
-"""The raw files of a record's folder, read whole into the tables of `analyze`, and its course in equal steps."""
+"""The raw files of a record's folder, read whole into the tables of `analyze`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from threading import Lock
 from openslob.analyze.load_kinds import load_kind
 from openslob.analyze.run_tables import FILES, RunTables, engine_rows, steps_of, unit_for
 from openslob.analyze.timeline import EngineRow, Span, Timeline, in_steps, of_engine
-from openslob.analyze.trace import Trace, trace_of
 from openslob.core.disk import file_identity
 from openslob.core.errors import SlobError
 from openslob.core.units import NANOS
@@ -156,16 +155,3 @@ def take_engine_counts(tables: RunTables, record: RunRecord) -> tuple[list[Engin
     if record.window is not None and load_kind(record).publishes_late:
         return in_steps(engine_rows(tables)), (record.window.load_start_ns, record.window.load_end_ns)
     return engine_rows(tables), tables.even_ns
-
-
-def read_trace(folder: Path, record: RunRecord, tables: RunTables | None = None) -> Trace:
-    """Return the course of the load of a record in equal steps; without a step if it has no window.
-
-    ``tables`` are those of the record, if they were read already.
-    """
-    found = tables or tables_of(folder, record)
-    seconds = record.window.load_seconds if record.window else 0.0
-    try:
-        return trace_of(found, seconds, event_rows(folder), load_kind(record).publishes_late)
-    except ValueError as error:
-        raise SlobError(f"{folder / 'events.csv'} is damaged: {error}", RESTORE) from error

@@ -10,9 +10,10 @@ import pytest
 
 from factories.live import OPS, READS, MadeRun, run_folder
 from factories.paths import FIXTURES
+from factories.traces import read_trace
 from openslob.analyze import run_folder as module_of_tables
 from openslob.analyze.load_kinds import load_kind
-from openslob.analyze.run_folder import engine_course, read_trace, tables_of, take_engine_counts
+from openslob.analyze.run_folder import engine_course, tables_of, take_engine_counts
 from openslob.analyze.run_tables import MOST_UNITS, unit_for
 from openslob.analyze.timeline import of_engine
 from openslob.analyze.trace import Mark, Trace

@@ -7,8 +7,8 @@ import json
 from factories.paths import FIXTURES
 from factories.slow_loads import FAULTS, course
 from factories.tables import table
+from factories.traces import read_trace
 from openslob.analyze.build_record import episode_rows
-from openslob.analyze.run_folder import read_trace
 from openslob.record import store
 from openslob.record.model import EpisodeRow
 from openslob.report.charts.picture import page_specs
