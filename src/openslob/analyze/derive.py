@@ -16,7 +16,7 @@ from openslob.analyze.rebuild import ROUNDING
 from openslob.analyze.run_tables import RunTables
 from openslob.analyze.session_sums import SessionSums
 from openslob.core.histogram import BELOW_RESOLUTION_US, PERCENTILES, Histogram
-from openslob.core.measurement import Measurement, Observed
+from openslob.core.measurement import Measurement, Observed, Window
 from openslob.core.method import OpKind
 from openslob.metrics import add_costs, summary
 from openslob.metrics.cost import price_of
@@ -24,7 +24,7 @@ from openslob.metrics.quantity import db_time_us
 from openslob.metrics.run_metrics import CONNECTING, PACED
 from openslob.metrics.waits import top_events
 from openslob.record.facts import same
-from openslob.record.model import Figure, RecordKind, RunRecord, value_of
+from openslob.record.model import Figure, RecordKind, RunRecord, WindowRecord, value_of
 
 OF_SCHEDULE = "it follows from when sessions woke up, or connected, which no raw file has"
 _THINNED = "samples of a load of more than an hour are means of steps"
@@ -62,7 +62,7 @@ def derive_numbers(
     measured = measure(record, tables, totals)
     has_means_only = thinned and WAIT_SAMPLES not in totals
     return [
-        *_window(record, measured),
+        *_window(record.window, measured.window),
         *_figures(record, measured, has_means_only),
         *_latencies(record, measured, totals),
         *([] if totals.keys() & _times(measured) else of_all_kinds(record, measured, tables.sessions)),
@@ -90,17 +90,11 @@ def _summary(record: RunRecord, measured: Observed) -> Mapping[str, Figure]:
     return again
 
 
-def _window(record: RunRecord, measured: Observed) -> Iterator[Derived]:
-    if record.window is None:
-        return
-    of_run = {
-        "window.load_seconds": (record.window.load_seconds, measured.window.load_seconds),
-        "window.counter_seconds": (record.window.counter_seconds, measured.window.counter_seconds),
-    }
-    for name, (recorded, value) in of_run.items():
-        if not recorded:
-            continue
-        yield Derived(name, recorded, value or None, "" if value else NOT_KEPT)
+def _window(recorded: WindowRecord, measured: Window) -> Iterator[Derived]:
+    for name in ("load_seconds", "counter_seconds"):
+        known, value = getattr(recorded, name), getattr(measured, name)
+        if known:
+            yield Derived(f"window.{name}", known, value or None, "" if value else NOT_KEPT)
 
 
 def _latencies(record: RunRecord, measured: Observed, totals: Mapping[str, float]) -> Iterator[Derived]:

@@ -307,7 +307,7 @@ def _host(readings: _Part, totals: Mapping[str, float], alone: bool) -> HostDelt
         client_cpu_s=totals.get(f"{_OF_HOST}client_cpu_s"),
         driver_peak_rss_bytes=_last(readings, "driver.driver_peak_rss_bytes") if alone else None,
         device=_device(readings, grown),
-        page_cache_bytes_before=_first(readings, "memory.page_cache_bytes"),
+        page_cache_bytes_before=_last(readings, "memory.page_cache_bytes", 0),
         page_cache_bytes_after=_last(readings, "memory.page_cache_bytes"),
         memory_available_bytes=_last(readings, "memory.memory_available_bytes"),
         group=_group(readings, grown),
@@ -334,14 +334,10 @@ def _group(readings: _Part, grown: Mapping[str, float]) -> GroupUse | None:
     return GroupUse(_last(readings, "cgroup.cpu_quota"), *known) if len(known) == len(counted) else None
 
 
-def _first(readings: _Part, name: str) -> float | None:
+def _last(readings: _Part, name: str, at: int = -1) -> float | None:
+    """Return the last reading, or another one."""
     values = readings.value(name)
-    return None if values is None or np.isnan(values[0]) else float(values[0])
-
-
-def _last(readings: _Part, name: str) -> float | None:
-    values = readings.value(name)
-    return None if values is None or np.isnan(values[-1]) else float(values[-1])
+    return None if values is None or np.isnan(values[at]) else float(values[at])
 
 
 def measure_growth(values: Array | None) -> float | None:
