@@ -327,7 +327,8 @@ def _flows(trace: Trace) -> Iterator[_Flow]:
     size = _request_bytes(trace)
     reads, flushes = trace.get("device.reads"), np.nan_to_num(trace.get("device.flushes"))
     writes = trace.get("device.writes") - flushes
-    share = _share(trace.get("server.read_bytes"), trace.get("server.write_bytes")) or _share(reads, writes)
+    own_reads = trace.get("server.read_bytes")
+    share = _mean(own_reads, own_reads + trace.get("server.write_bytes")) or _mean(reads, reads + writes)
     for way in _ways(share):
         own, device = _own_bytes(trace, way), reads if way == "read" else writes
         limits, held = f"cgroup.{way}_limit", ("volume.iops_exceeded", "instance.iops_exceeded")
@@ -388,13 +389,6 @@ def _mean(amount: Array, count: Array) -> float | None:
     known = np.isfinite(amount) & np.isfinite(count)
     counted = float(count[known].sum())
     return float(amount[known].sum()) / counted if counted else None
-
-
-def _share(part: Array, rest: Array) -> float | None:
-    """Return a part's share of a whole; None if it is not known."""
-    known = np.isfinite(part) & np.isfinite(rest)
-    both = float(part[known].sum() + rest[known].sum())
-    return float(part[known].sum()) / both if both else None
 
 
 def _ways(share: float | None) -> Sequence[str]:
