@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from openslob.analyze.level import ProbeAnswer
-from openslob.analyze.level import amount as in_words
+from openslob.analyze.outcome import amount as in_words
 from openslob.analyze.trace_stretch import TraceStretch
 from openslob.analyze.verdicts.level import FLUSHES_MATTER, cap_in_words
 from openslob.core.units import MIB

@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from openslob.analyze.level_course import course_of
+from openslob.analyze.outcome import amount
 from openslob.analyze.plateaus import (
     BAND,
     LEAST_SCORE,
@@ -654,9 +655,9 @@ def _has_one_size(flow: _Flow, trace: Trace) -> bool:
         "write": ("engine.log_bytes", "engine.log_write_requests"),
     }
     pairs = [own[flow.direction], *pairs] if flow.direction in own else pairs
-    for amount, requests in pairs:
+    for moved, requests in pairs:
         with np.errstate(divide="ignore", invalid="ignore"):
-            sizes = trace.get(amount) / trace.get(requests)
+            sizes = trace.get(moved) / trace.get(requests)
         sizes = sizes[np.isfinite(sizes)]
         if len(sizes) >= LEAST_STEPS:
             low, middle, high = np.percentile(sizes, [5, 50, 95])
@@ -718,8 +719,3 @@ def _level(done: Array, steps: Sequence[int], step_s: float) -> MeanRate | None:
     mean, share = float(values.mean()), relative_half_width(values.tolist())
     low, high = (None, None) if share is None else (max(0.0, mean * (1 - share)), mean * (1 + share))
     return MeanRate(mean, low, high, known[0] * step_s, (known[-1] + 1) * step_s)
-
-
-def amount(value: float, unit: str) -> str:
-    """Return a rate, or a content of a bucket, in words: 3,000 IOPS, 128 MB/s, 0.5 CPUs."""
-    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"

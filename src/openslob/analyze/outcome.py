@@ -43,6 +43,11 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def amount(value: float, unit: str) -> str:
+    """Return a rate, or a content of a bucket, in words: 3,000 IOPS, 128 MB/s, 0.5 CPUs."""
+    return f"{count(value) if value >= 100 else f'{value:.3g}'} {unit}"
+
+
 def count_noun(number: float, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is 1."""
     return f"{count(number)} {noun}" if number == 1 else f"{count(number)} {noun}s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from openslob.analyze.outcome import Shown, count, fails, holds, unknown
+from openslob.analyze.outcome import Shown, amount, fails, holds, unknown
 from openslob.analyze.plateaus import FAR_BELOW, LEAST_KEPT_PCT
 from openslob.core.measurement import Cap, CapSearch, Known, LevelCourse, MeanRate, Measurement, Observed
 from openslob.core.units import MIB, format_duration
@@ -74,7 +74,7 @@ def cap_in_words(cap: Cap) -> str:
     be requests that took longer is called so.
     """
     if cap.kind == "cpu":
-        return f"A quota of {_amount(cap.cap)} CPUs"
+        return f"A quota of {amount(cap.cap, 'CPUs')}"
     text = f"A cap of {_both_kinds(cap.cap, cap.request_bytes, cap)}{_with_flushes(cap)}{_OF[cap.direction]}"
     for way, level, request_bytes in cap.beside:
         text += f", or of {_both_kinds(level, request_bytes, cap)}{_OF[way]}"
@@ -88,11 +88,11 @@ def slower_in_words(slower: Cap) -> str:
 
 def _both_kinds(level: float, request_bytes: float | None, cap: Cap) -> str:
     """Return a level with the unit of a cap, and in the other unit for requests of this size."""
-    own = f"{_amount(level)} {cap.unit}"
+    own = amount(level, cap.unit)
     if not request_bytes:
         return own
     in_mb = request_bytes / MIB
-    other = f"{_amount(level * in_mb)} MB/s" if cap.kind == "iops" else f"{_amount(level / in_mb)} IOPS"
+    other = amount(level * in_mb, "MB/s") if cap.kind == "iops" else amount(level / in_mb, "IOPS")
     if cap.kind_known:
         return f"{own} ({other})" if cap.kind == "iops" else own
     return f"{own} or {other}"
@@ -103,7 +103,7 @@ def _with_flushes(cap: Cap) -> str:
     requests = cap.cap if cap.kind == "iops" else cap.cap * MIB / (cap.request_bytes or math.inf)
     if not requests or cap.flushes < FLUSHES_MATTER * requests:
         return ""
-    return f", or {_amount(requests + cap.flushes)} IOPS with flushes,"
+    return f", or {amount(requests + cap.flushes, 'IOPS')} with flushes,"
 
 
 def _each(cap: Cap) -> str:
@@ -156,20 +156,18 @@ def _lower(cap: Cap) -> str:
 
 
 def _of(level: MeanRate | None, unit: str) -> str:
-    if level is None:
-        return "an unknown rate"
-    return f"{_amount(level.ops_per_s)} {unit}"
+    return "an unknown rate" if level is None else amount(level.ops_per_s, unit)
 
 
 def _beyond(cap: Cap) -> str:
     """Return what was used beyond a cap before it came into force, and whether that was a bucket."""
     if cap.used is None:
         return ""
-    amount = f"{_amount(cap.used)} {_USED[cap.unit]}"
+    spent = amount(cap.used, _USED[cap.unit])
     if not cap.refills:
-        return f"By then it had used {amount} more than the cap gives. "
+        return f"By then it had used {spent} more than the cap gives. "
     times = "once" if cap.refills == 1 else f"{cap.refills} times"
-    return f"By then it had used {amount} more than the cap gives: a bucket, which was seen to refill {times}. "
+    return f"By then it had used {spent} more than the cap gives: a bucket, which was seen to refill {times}. "
 
 
 def _evidence(cap: Cap) -> str:
@@ -188,7 +186,7 @@ def _lost(course: LevelCourse, unit: str) -> str:
     is_below = course.kept_pct < LEAST_KEPT_PCT
     if is_below and course.lowest is not None and course.lowest[1] - course.lowest[0] >= LOST_S:
         begin, end = course.lowest
-        rate = "" if course.lowest_rate is None else f" at {_amount(course.lowest_rate)} {unit}"
+        rate = "" if course.lowest_rate is None else f" at {amount(course.lowest_rate, unit)}"
         longest = f"the longest {_time(end - begin, 0)} from {_time(begin, 0)} on{rate}"
         return f"The throughput was {_below(course, unit)}, {longest}"
     return ""
@@ -203,17 +201,13 @@ def _swings(course: LevelCourse, unit: str) -> str:
 
 def _below(course: LevelCourse, unit: str) -> str:
     """Return for how much of the time a load was below its level."""
-    level = f"{100 * FAR_BELOW:.0f} % of its {_amount(course.level)} {unit}"
+    level = f"{100 * FAR_BELOW:.0f} % of its {amount(course.level, unit)}"
     return f"below {level} for {100 - course.kept_pct:.0f} % of the time"
 
 
 def _time(seconds: float, digits: int = 1) -> str:
     """Return a time in words; of some minutes no parts of a second."""
     return f"{seconds:.{digits}f} s" if seconds < MINUTES_FROM_S else format_duration(round(seconds))
-
-
-def _amount(value: float) -> str:
-    return count(value) if value >= 100 else f"{value:.3g}"
 
 
 def _figures(found: CapSearch) -> dict[str, Shown]:
