@@ -28,6 +28,19 @@ _LEAST_PER_S: Mapping[str, float] = {
     "commits": 100.0,
     "log_syncs": 50.0,
 }
+# What the engine's counters count.
+IN_WORDS: Mapping[str, str] = {
+    "logical_reads": "logical reads",
+    "read_requests": "physical reads",
+    "read_bytes": "bytes read",
+    "write_requests": "physical writes",
+    "write_bytes": "bytes written",
+    "rows_read": "rows read",
+    "rows_updated": "rows changed",
+    "log_bytes": "redo",
+    "log_syncs": "log syncs",
+    "commits": "commits",
+}
 # Of the whole server on every engine.
 _ALWAYS_SERVER_WIDE = frozenset({"db_cpu_us", "db_time_us", "foreground_cpu_us", "background_cpu_us"})
 BESIDE = "other sessions worked on the server"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openslob.analyze.other_sessions import BESIDE, MAX_AT_WORK, MAX_SHARE_PCT, at_work, has_worked
+from openslob.analyze.other_sessions import BESIDE, IN_WORDS, MAX_AT_WORK, MAX_SHARE_PCT, at_work, has_worked
 from openslob.analyze.outcome import Shown, count, count_noun, fails, holds, holds_or_fails, unknown, unknown_because
 from openslob.analyze.steady_state import (
     MAX_DRIFT_PCT,
@@ -425,17 +425,6 @@ def _most_seen(others: OtherSessions) -> str | None:
 def _evidence(others: OtherSessions) -> str:
     mean, who = at_work(others), _most_seen(others)
     seen = "" if not mean else f"{mean:.2f} of them were at work on average, most often {who}"
-    shares = (f"{share:.1f} % of all {_LABELS.get(field, field)}" for field, share in others.shares_pct.items())
+    shares = (f"{share:.1f} % of all {IN_WORDS.get(field, field)}" for field, share in others.shares_pct.items())
     did = ", ".join(shares)
     return "; ".join(filter(None, (seen, f"they did {did}" if did else "")))
-
-
-_LABELS = {
-    "logical_reads": "logical reads",
-    "read_requests": "physical reads",
-    "write_requests": "physical writes",
-    "rows_read": "rows read",
-    "rows_updated": "rows changed",
-    "commits": "commits",
-    "log_syncs": "log syncs",
-}

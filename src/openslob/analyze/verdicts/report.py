@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
-from openslob.analyze.other_sessions import has_worked
+from openslob.analyze.other_sessions import IN_WORDS, has_worked
 from openslob.analyze.outcome import Shown, fails, holds, unknown
 from openslob.core.measurement import Measurement, ServerReport
 from openslob.core.units import is_above, is_below
@@ -22,16 +22,6 @@ _LEAST: Mapping[str, float] = {
     "log_bytes": 50e6,
     "log_syncs": 1_000,
     "commits": 1_000,
-}
-_WORDS: Mapping[str, str] = {
-    "logical_reads": "logical reads",
-    "read_requests": "physical reads",
-    "read_bytes": "bytes read",
-    "write_requests": "physical writes",
-    "write_bytes": "bytes written",
-    "log_bytes": "redo",
-    "log_syncs": "log syncs",
-    "commits": "commits",
 }
 # The report has everything that the window has. Sessions post some counters a moment late.
 _LEAST_PCT = 99.5
@@ -66,9 +56,9 @@ def _judge(shares: Mapping[str, float], most_pct: float | None, spans: str, figu
     wrong = {name: pct for name, pct in shares.items() if is_below(pct, _LEAST_PCT, 1) or is_above(pct, most, 1)}
     allowed = f"{_LEAST_PCT:g} to {most_pct:.0f} % is allowed" if most_pct else f"{_LEAST_PCT:g} % at least is allowed"
     if wrong:
-        parts = ", ".join(f"{pct:.1f} % of the run's {_WORDS[name]}" for name, pct in wrong.items())
+        parts = ", ".join(f"{pct:.1f} % of the run's {IN_WORDS[name]}" for name, pct in wrong.items())
         return fails(_NAME, f"{spans}; it has {parts} ({allowed}).", **figures)
-    words = ", ".join(_WORDS[name] for name in shares)
+    words = ", ".join(IN_WORDS[name] for name in shares)
     low, high = min(shares.values()), max(shares.values())
     return holds(_NAME, f"{spans}; it has {low:.1f} to {high:.1f} % of the run's {words} ({allowed}).", **figures)
 
