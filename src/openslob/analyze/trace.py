@@ -26,8 +26,6 @@ MOST_VARIED = 1.2
 # Operations of all sessions that take less than so many times as long as usual hardly take longer.
 LEAST_LONGER = 2.0
 _CPU = "host.cpu_"
-# What sessions did by series, with a factor.
-_OF_WORK = {"ops": ("ops", 1.0), "commits": ("updates", 1.0), "sessions.busy": (BUSY_US, 1e-6)}
 # The counters of the operating system by series; those of other sources have the names that they were recorded by.
 _OF_HOST = {
     "host.nice": "host.cpu_nice_s",
@@ -280,7 +278,8 @@ def _count(tables: RunTables, edges: Array, publishes_late: bool) -> Iterator[tu
 
 def _work(work: Seconds, edges: Array) -> Iterator[tuple[str, Array]]:
     begins, ends = work.begin_s, work.begin_s + work.unit_s
-    for series, (name, factor) in _OF_WORK.items():
+    counters = {"ops": ("ops", 1.0), "commits": ("updates", 1.0), "sessions.busy": (BUSY_US, 1e-6)}
+    for series, (name, factor) in counters.items():
         if (done := work.value(name)) is not None:
             yield series, _rate(begins, ends, done * factor, edges)
 
