@@ -60,38 +60,27 @@ def workbook(data: PointSet, points: Sequence[Row], runs: Sequence[Row], answers
 
 def _answer_sheet(book: Any, data: PointSet, answers: Sequence[str], head: Any) -> None:  # noqa: ANN401
     """Write the first sheet: the answer in sentences, a row of few figures for each point, and where the rest is."""
-    sheet = book.add_worksheet(_ANSWER)
+    sheet, heads = book.add_worksheet(_ANSWER), _answer_heads(data)
     text = book.add_format({"text_wrap": True, "valign": "top"})
     for at, sentence in enumerate(answers):
-        sheet.merge_range(at, 0, at, len(_ANSWER_HEADS) - 1, "", text)
+        sheet.merge_range(at, 0, at, len(heads) - 1, "", text)
         sheet.write_string(at, 0, sentence, text)
         sheet.set_row(at, _LINE_HEIGHT * math.ceil(len(sentence) / _SENTENCE_WIDTH))
     first = len(answers) + bool(answers)
-    for column, title in enumerate(_ANSWER_HEADS):
-        sheet.write_string(first, column, {_RATE: _rate_title(data), _P99: _p99_title(data)}.get(title, title), head)
+    for column, title in enumerate(heads):
+        sheet.write_string(first, column, title, head)
     rounded = book.add_format({"num_format": "#,##0"})
     for at, row in enumerate(_answer_rows(data), first + 1):
         for column, value in enumerate(row):
             _write(sheet, at, column, value, rounded)
     sheet.set_column(0, 0, 24)
-    sheet.set_column(1, len(_ANSWER_HEADS) - 2, 14)
-    sheet.set_column(len(_ANSWER_HEADS) - 1, len(_ANSWER_HEADS) - 1, 40)
+    sheet.set_column(1, len(heads) - 2, 14)
+    sheet.set_column(len(heads) - 1, len(heads) - 1, 40)
     sheet.write_string(first + 2 + len(data.points), 0, _FOLDED)
     sheet.set_landscape()
     sheet.fit_to_pages(1, 0)
 
 
-_RATE, _P99 = "rate", "p99"
-_ANSWER_HEADS = (
-    "line",
-    "sessions",
-    _RATE,
-    "latency (µs)",
-    _P99,
-    "CPU left (%)",
-    "limit",
-    "verdicts that fail",
-)
 # Letters in a line of the merged cells of a sentence, and the height of a line in points.
 _SENTENCE_WIDTH, _LINE_HEIGHT = 130, 16
 
@@ -101,8 +90,9 @@ def _rate_title(data: PointSet) -> str:
     return f"{METRICS[data.axes.throughput].label_of(is_physical)} per second"
 
 
-def _p99_title(data: PointSet) -> str:
-    return f"{data.timed.one()} p99 (µs)"
+def _answer_heads(data: PointSet) -> tuple[str, ...]:
+    p99 = f"{data.timed.one()} p99 (µs)"
+    return ("line", "sessions", _rate_title(data), "latency (µs)", p99, "CPU left (%)", "limit", "verdicts that fail")
 
 
 def _answer_rows(data: PointSet) -> list[tuple[Any, ...]]:
