@@ -16,7 +16,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import vl_convert
 from altair.utils.schemapi import debug_mode
@@ -37,26 +37,12 @@ from openslob.report.record_view import SIGNS
 _PACKAGE = "openslob.report.html"
 # A table with more columns is printed across a sheet of paper.
 _MOST_COLUMNS = 8
-VERDICT_HEAD = ("outcome", "verdict", "why")
+# Up to so many answers, such as those of two or three runs and of their comparison, are all shown.
+_FEW_ANSWERS = 3
 # Exports of the JavaScript bundle that draw.js uses.
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 _NAME = "vega.js"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-
-
-@dataclass(frozen=True)
-class ShownFirst:
-    """How many banners and answers are shown at once; the others are folded, so that the first picture is in sight.
-
-    Up to ``few_answers``, such as those of two or three runs and of their comparison, are all shown.
-    """
-
-    banners: int = 2
-    few_answers: int = 3
-    answers: int = 1
-
-
-SHOWN = ShownFirst()
 
 
 @dataclass(frozen=True)
@@ -75,14 +61,14 @@ class Page:
     pictures: tuple[Picture, ...]
     sections: tuple[Section, ...]
     version: str = __version__
-    verdict_head: tuple[str, ...] = VERDICT_HEAD
+    banners_shown: ClassVar[int] = 2
     judged_each: str = ""
     judged: bool = True
 
     @property
     def answers_shown(self) -> int:
-        """Number of answers that are not folded."""
-        return len(self.answers) if len(self.answers) <= SHOWN.few_answers else SHOWN.answers
+        """Number of answers that are not folded, so that the first picture is in sight."""
+        return len(self.answers) if len(self.answers) <= _FEW_ANSWERS else 1
 
     @property
     def verdicts_in_short(self) -> list[tuple[str, str, str, list[str]]]:
@@ -148,7 +134,6 @@ def render_page(page: Page) -> str:
         style=Markup(style()),
         script=Markup(_file("draw.js")),
         tables=Markup(_file("tables.js")),
-        shown=SHOWN,
     )
 
 
