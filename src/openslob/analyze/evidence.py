@@ -233,16 +233,11 @@ def _server(name: str) -> str:
 
 def find_lock(look: TraceStretch) -> Evidence | None:
     """Return the evidence that more sessions waited for locks."""
-    share, high, usual = look.share_of("lock"), _part_of(look, "lock", "high"), _part_of(look, "lock", "usual")
     if not look.rises("sessions.lock", 0.1 * look.usual("sessions.active")):
         return None
+    high, usual = (min(1.0, of("sessions.lock") / max(of("sessions.active"), 1e-9)) for of in (look.high, look.usual))
     said = f"{high:.0%} of the sessions waited for locks, usually {usual:.0%}".replace("%", " %")
-    return Evidence(said, share, Strength.RECORDED)
-
-
-def _part_of(look: TraceStretch, kind: str, which: str) -> float:
-    of = look.high if which == "high" else look.usual
-    return min(1.0, of(f"sessions.{kind}") / max(of("sessions.active"), 1e-9))
+    return Evidence(said, look.share_of("lock"), Strength.RECORDED)
 
 
 def find_checkpoint(look: TraceStretch) -> Evidence | None:

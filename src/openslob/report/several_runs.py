@@ -138,7 +138,9 @@ def set_document(
         ),
         (
             Answer((*result, *_sentences(sets, names))),
-            VerdictsOfSeveral(tuple((_run_text(record), record.verdicts) for record in records), "run"),
+            VerdictsOfSeveral(
+                tuple((load_kind(record).in_words(record), record.verdicts) for record in records), "run"
+            ),
             *([_mismatches(comparison)] if comparison and comparison.mismatches else []),
             *([_comparison_table(comparison), _stages_compared(comparison)] if comparison else []),
             *(section for points in sets for section in (_lines(points, names), _points(points, names))),
@@ -273,10 +275,6 @@ def _other_storage(run: Run, ceilings: Sequence[StorageAlone]) -> str:
     """Return why no raw measurement is of this run's storage; empty if one may be."""
     whys = [other_storage(ceiling, run.record.environment) for ceiling in ceilings]
     return whys[0] if whys and all(whys) else ""
-
-
-def _run_text(record: RunRecord) -> str:
-    return load_kind(record).in_words(record)
 
 
 def _comparison_table(comparison: Comparison) -> Section:
