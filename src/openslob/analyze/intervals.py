@@ -177,10 +177,10 @@ def spread(*sides: Runs) -> Spread | None:
 
 
 @lru_cache(maxsize=1024)
-def starts_needed(known: Spread | None, see_pct: float, runs: int = 1, power: float = POWER) -> int | None:
+def starts_needed(known: Spread | None, see_pct: float, runs: int = 1) -> int | None:
     """Return the number of starts on each side, with ``runs`` runs in each, that show a change of ``see_pct``.
 
-    The probability to show it is ``power``, although the spread is itself only known with so many degrees of freedom:
+    The probability to show it is `POWER`, although the spread is itself only known with so many degrees of freedom:
     by the noncentral t distribution (Julious and Owen, "Sample size calculations for clinical studies allowing for
     uncertainty about the variance", Pharmaceutical Statistics 5, 2006). None if the spread is not known; `MOST_RUNS`
     stands for that many or more.
@@ -194,7 +194,7 @@ def starts_needed(known: Spread | None, see_pct: float, runs: int = 1, power: fl
 
     def suffices(count: int) -> bool:
         limit = standard_errors(2 * count - 2)
-        return noncentral_t_cdf(math.sqrt(count / 2) * change / spread_of_start, known.degrees, limit) >= power
+        return noncentral_t_cdf(math.sqrt(count / 2) * change / spread_of_start, known.degrees, limit) >= POWER
 
     return min(MOST_RUNS, bisect_left(range(MOST_RUNS), True, lo=2, key=suffices))
 

@@ -209,9 +209,9 @@ def plateau_of(rate: Array, parts: Sequence[tuple[int, int]], level: float) -> P
     return Plateau(level, parts, free, uneven, free_uneven, z)
 
 
-def runs(so: np.typing.NDArray[np.bool_], bridged: int = SMOOTHED) -> list[tuple[int, int]]:
+def runs(so: np.typing.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return stretches of `SMOOTHED` steps or more in which something is so; few steps in between do not part them."""
-    return [(begin, end) for begin, end in stretches(so, bridged) if end - begin >= SMOOTHED]
+    return [(begin, end) for begin, end in stretches(so, SMOOTHED) if end - begin >= SMOOTHED]
 
 
 def _inner(rate: Array, parts: Sequence[tuple[int, int]]) -> Array:

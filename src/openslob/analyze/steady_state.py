@@ -38,8 +38,8 @@ class SuffixFits:
     spread: _Array
 
 
-def rate_points(timeline: Sequence[TimelinePoint], at_least: float = MIN_OPS_PER_POINT) -> list[RatePoint]:
-    """Return operations per second by start time, with neighbours merged to ``at_least`` operations on average.
+def rate_points(timeline: Sequence[TimelinePoint]) -> list[RatePoint]:
+    """Return operations per second by start time, with neighbours merged to `MIN_OPS_PER_POINT` operations on average.
 
     A last point shorter than half the others is left out, and so is a rest that does not fill a merged point.
     """
@@ -47,7 +47,7 @@ def rate_points(timeline: Sequence[TimelinePoint], at_least: float = MIN_OPS_PER
     ops = sum(point.ops for point in whole)
     if ops <= 0:
         return []
-    merged = math.ceil(at_least * len(whole) / ops)
+    merged = math.ceil(MIN_OPS_PER_POINT * len(whole) / ops)
     groups = [whole[first : first + merged] for first in range(0, len(whole) - merged + 1, merged)]
     return [_rate(group) for group in groups]
 

@@ -68,9 +68,9 @@ def run_document(record: RunRecord, folder: Path | None = None) -> Document:
     )
 
 
-def render(record: RunRecord, folder: Path | None = None, columns: int | None = None) -> str:
-    """Return the report as text. Tables are at most ``columns`` wide, or as wide as they need to be."""
-    return render_text(run_document(record, folder), columns)
+def render(record: RunRecord, folder: Path | None = None) -> str:
+    """Return the report as text. Tables are as wide as they need to be."""
+    return render_text(run_document(record, folder))
 
 
 def title(record: RunRecord) -> Title:
