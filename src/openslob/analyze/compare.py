@@ -222,6 +222,11 @@ class Comparison:
     see_pct: float = DETECT_PCT
     name_like: str = ""
 
+    @property
+    def sides(self) -> tuple[list[Point], list[Point]]:
+        """The points of A and those of B."""
+        return [pair.a for pair in self.pairs], [pair.b for pair in self.pairs]
+
     def answer(self, figure: str) -> Difference | None:
         """Return the difference in a figure (see `is_figure`): that of the only pair, or the mean over all pairs."""
         kind, _, at = figure.partition("_")

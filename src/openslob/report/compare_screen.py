@@ -116,10 +116,9 @@ class _Named:
 
 def _subject(comparison: Comparison, named: _Named) -> str:
     """Return which sides of what server, host and load are compared."""
-    sides = [[getattr(pair, side) for pair in comparison.pairs] for side in ("a", "b")]
     called = ((comparison.name_a, named.a), (comparison.name_b, named.b))
-    runs = [_runs_at(each, points) for each, points in zip(called, sides, strict=True)]
-    every = [point for side in sides for point in side]
+    runs = [_runs_at(each, points) for each, points in zip(called, comparison.sides, strict=True)]
+    every = [point for side in comparison.sides for point in side]
     product, version, host = (_common(every, name) for name in ("product", "version", "host"))
     server = f"{product} {version}".strip() or "several servers"
     place = f" on {host}" if host else ""
@@ -207,7 +206,7 @@ def _proof(found: Difference, comparison: Comparison) -> str:
 
 def _runs_behind(found: Difference, comparison: Comparison) -> str:
     if len(comparison.pairs) > 1:
-        a, b = (sum(len(getattr(pair, side).record_ids) for pair in comparison.pairs) for side in ("a", "b"))
+        a, b = (sum(len(point.record_ids) for point in points) for points in comparison.sides)
     else:
         a, b = found.a.n, found.b.n
     return f"{count_noun(a, 'run')} each" if a == b else f"{count_noun(b, 'run')} against {a}"
@@ -236,7 +235,7 @@ def _needed(found: Difference, comparison: Comparison) -> str:
 
 def _invalid(comparison: Comparison, named: _Named) -> Iterator[str]:
     """Yield for each side that figures of it, or of a run of it, must not be used, and why."""
-    runs = [sum(len(getattr(pair, side).record_ids) for pair in comparison.pairs) for side in ("a", "b")]
+    runs = [sum(len(point.record_ids) for point in points) for points in comparison.sides]
     for (name, failed), count in zip(_failed(comparison, named), runs, strict=True):
         side = name if count == 1 else f"a run of {name}"
         reasons = [why for name, why in failed.items() if invalidates(name)]
@@ -248,8 +247,8 @@ def _invalid(comparison: Comparison, named: _Named) -> Iterator[str]:
 
 def _failed(comparison: Comparison, named: _Named) -> list[tuple[str, dict[str, str]]]:
     return [
-        (name, {failed: why for pair in comparison.pairs for failed, why in getattr(pair, side).failed.items()})
-        for side, name in (("a", named.a), ("b", named.b))
+        (name, {failed: why for point in points for failed, why in point.failed.items()})
+        for name, points in zip((named.a, named.b), comparison.sides, strict=True)
     ]
 
 

@@ -309,18 +309,15 @@ def figure_text(value: float | None, unit: str) -> str:
 
 
 def _sides(comparison: Comparison) -> list[tuple[str, str]]:
-    a, b = ([getattr(pair, side) for pair in comparison.pairs] for side in ("a", "b"))
+    a, b = comparison.sides
     return [("A", _side(comparison.name_a, a)), ("B", _side(comparison.name_b, b))]
 
 
 def reservations(comparison: Comparison) -> list[str]:
     """Return what must be known of the servers before any figure; of one side alone with its name before it."""
-    of = {
-        side: dict.fromkeys(each for pair in comparison.pairs for each in getattr(pair, side).reservations)
-        for side in ("a", "b")
-    }
-    both = [each for each in of["a"] if each in of["b"]]
-    return both + [f"{side.upper()}: {each}" for side, found in of.items() for each in found if each not in both]
+    a, b = (dict.fromkeys(each for point in points for each in point.reservations) for points in comparison.sides)
+    both = [each for each in a if each in b]
+    return both + [f"{side}: {each}" for side, found in (("A", a), ("B", b)) for each in found if each not in both]
 
 
 def _side(name: str, points: Sequence[Point]) -> str:
@@ -527,13 +524,10 @@ def _remarks(comparison: Comparison) -> list[str]:
 
 
 def _fails(comparison: Comparison) -> list[str]:
-    names = {
-        side: dict.fromkeys(name for pair in comparison.pairs for name in getattr(pair, side).failed)
-        for side in ("a", "b")
-    }
+    names = (dict.fromkeys(name for point in points for name in point.failed) for points in comparison.sides)
     return [
-        f"! Verdicts that fail in {side.upper()}: {', '.join(name.replace('_', ' ') for name in failed)}."
-        for side, failed in names.items()
+        f"! Verdicts that fail in {side}: {', '.join(name.replace('_', ' ') for name in failed)}."
+        for side, failed in zip("AB", names, strict=True)
         if failed
     ]
 
