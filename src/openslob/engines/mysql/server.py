@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,16 +87,6 @@ def default_spec(name: str) -> ServerSpec:
     return small_server(ENGINE, name, block_size=config.DEFAULT_BLOCK_SIZE)
 
 
-def controls() -> Sequence[Control]:
-    """Return the settings with which it keeps less than it should."""
-    return CONTROLS
-
-
-def ready_settings() -> Sequence[ReadySetting]:
-    """Return the settings whose cost is worth to be known."""
-    return READY_SETTINGS
-
-
 def managed(spec: ServerSpec) -> MariaServer:
     """Return the server of this name, to be run as specified. Nothing is changed yet."""
     if spec.standby_of:
@@ -106,11 +96,6 @@ def managed(spec: ServerSpec) -> MariaServer:
         spec = replace(spec, port=spec.port or server_state.free_port())
     elif spec.bin_dir or not spec.version:
         spec = replace(spec, version=find_installation(spec.bin_dir).version())
-    return MariaServer(spec)
-
-
-def remembered(spec: ServerSpec) -> MariaServer:
-    """Return the server that was created by this specification, even if its programs are gone."""
     return MariaServer(spec)
 
 
@@ -257,3 +242,7 @@ class MariaServer(LocalServer[MariaPrograms]):
     def huge_pages_needed(self, _programs: MariaPrograms, _account: ServerAccount) -> int:
         """Return the number for the cache and what is allocated with it, which the server can't compute beforehand."""
         return -(-(self.spec.cache_bytes + _MORE_HUGE_BYTES) // page_bytes())
+
+
+# The server that was created by a specification, even if its programs are gone.
+remembered = MariaServer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from openslob.engines.managed.base import Control, ReadySetting, ServerSpec, Ser
 from openslob.engines.managed.layout import check_path, more_settings
 from openslob.engines.managed.processes import ServerProcesses, why_not_ready
 from openslob.engines.managed.server import LocalServer
-from openslob.engines.postgresql import known_settings, server_config
+from openslob.engines.postgresql import known_settings
 from openslob.engines.postgresql import server_config as config
 from openslob.engines.postgresql.binaries import PostgresPrograms, major, make_readable
 from openslob.engines.postgresql.providers import find_installation
@@ -71,16 +71,6 @@ def default_spec(name: str) -> ServerSpec:
     return small_server(ENGINE, name, version="18")
 
 
-def controls() -> Sequence[Control]:
-    """Return the settings with which it keeps less than it should."""
-    return CONTROLS
-
-
-def ready_settings() -> Sequence[ReadySetting]:
-    """Return the settings whose cost is worth to be known."""
-    return READY_SETTINGS
-
-
 def managed(spec: ServerSpec) -> PostgresServer:
     """Return the server of this name, to be run as specified. Nothing is changed yet."""
     if spec.standby_of:
@@ -88,11 +78,6 @@ def managed(spec: ServerSpec) -> PostgresServer:
         spec = replace(spec, version=primary.version, bin_dir=primary.bin_dir)
     if spec.bin_dir:
         spec = replace(spec, version=str(major(find_installation(spec).version())))
-    return PostgresServer(spec)
-
-
-def remembered(spec: ServerSpec) -> PostgresServer:
-    """Return the server that was created by this specification, even if its programs are gone."""
     return PostgresServer(spec)
 
 
@@ -221,7 +206,7 @@ class PostgresServer(LocalServer[PostgresPrograms]):
         else:
             self._make_cluster(data, programs, account)
         self._check_block_size(data, programs, account)
-        server_config.include(data / "postgresql.conf", self.layout.config)
+        config.include(data / "postgresql.conf", self.layout.config)
 
     def _make_cluster(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
         options = ["--username", config.ROLE, "--auth", "peer", "--encoding", "UTF8", "--locale", "C.UTF-8"]
@@ -238,7 +223,7 @@ class PostgresServer(LocalServer[PostgresPrograms]):
         copies = programs.program("pg_basebackup")
         if not copies.is_file():
             raise SlobError(f"{programs.source} has no {copies.name}, which makes a standby", "name another --bin-dir")
-        command = server_config.copy_command(copies, primary.layout, data, self.name)
+        command = config.copy_command(copies, primary.layout, data, self.name)
         self.check_done(account.run(command), f"copying {primary.name}")
 
     def _check_block_size(self, data: Path, programs: PostgresPrograms, account: ServerAccount) -> None:
@@ -276,3 +261,7 @@ class PostgresServer(LocalServer[PostgresPrograms]):
         done = account.run([programs.program("postgres"), "-D", data, "-C", setting])
         self.check_done(done, f"asking for {setting}")
         return done.stdout.strip()
+
+
+# The server that was created by a specification, even if its programs are gone.
+remembered = PostgresServer

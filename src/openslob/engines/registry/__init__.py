@@ -141,12 +141,12 @@ def managed(spec: ServerSpec) -> ManagedServer:
 
 def controls(engine: str) -> Sequence[Control]:
     """Return the ways to run a managed server of an engine in which a crash loses acknowledged commits."""
-    return _servers_of(engine).controls()
+    return _servers_of(engine).CONTROLS
 
 
 def ready_settings(engine: str) -> Sequence[ReadySetting]:
     """Return the settings of an engine's managed servers of which `slob lab` knows the loads."""
-    return _servers_of(engine).ready_settings()
+    return _servers_of(engine).READY_SETTINGS
 
 
 def default_spec(name: str, engine: str | None = None) -> ServerSpec:

@@ -20,19 +20,20 @@ DEFAULT_SERVER = "embedded"
 
 
 class ManagedServers(Protocol):
-    """The functions of an engine's module for managed servers."""
+    """An engine's module for managed servers.
+
+    ``CONTROLS`` are the ways to run a server in which a crash loses acknowledged commits, ``READY_SETTINGS`` the
+    settings whose cost is worth to be known, with the loads on which each can matter.
+    """
+
+    CONTROLS: Sequence[Control]
+    READY_SETTINGS: Sequence[ReadySetting]
 
     def managed(self, spec: ServerSpec) -> ManagedServer:
         """Return the server of this name, to be run as specified; nothing is changed yet."""
 
     def default_spec(self, name: str) -> ServerSpec:
         """Return the specification of a server for which nothing else is asked."""
-
-    def controls(self) -> Sequence[Control]:
-        """Return the ways to run a server in which a crash loses acknowledged commits."""
-
-    def ready_settings(self) -> Sequence[ReadySetting]:
-        """Return the settings whose cost is worth to be known, with the loads on which each can matter."""
 
     def remembered(self, spec: ServerSpec) -> ManagedServer:
         """Return the server that was created by this specification, even if its programs are gone."""
@@ -47,7 +48,7 @@ class EngineEntry:
     Attributes:
         name: What ``--engine`` and the state of managed servers call it.
         adapter: Module with ``connect(url) -> Engine``.
-        servers: Module with the functions of `ManagedServers`; None if servers of this engine can't be managed.
+        servers: A module as `ManagedServers`; None if servers of this engine can't be managed.
         embedded: Name of the managed server that is created on demand; None without one.
         extra: What pip installs with it the libraries that only this engine needs; None if openslob always has them.
         standbys: Whether a managed server can be a standby of another one.
