@@ -14,8 +14,8 @@ from openslob.engines.manifest import LoadManifest, make_row, require_all_tables
 from openslob.engines.oracle.connection import Connection, Row, change, drop, query, statement
 from openslob.engines.oracle.errors import NO_COLUMN, NO_TABLE, find_codes
 from openslob.engines.oracle.names import MANIFEST, TABLES, is_made_by_load, is_table
-from openslob.engines.oracle.page_layout import TEXT_COLUMNS
 from openslob.engines.oracle.tables import tables_of
+from openslob.engines.row_text import TEXT_COLUMNS
 
 _COLUMNS = TEXT_COLUMNS + 1
 # A manifest without one of the columns was made by another program.

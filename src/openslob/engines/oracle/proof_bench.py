@@ -17,13 +17,13 @@ from openslob.engines.oracle import names, tablespace
 from openslob.engines.oracle.connection import Connection, Row, drop, query, query_if_visible, statement
 from openslob.engines.oracle.errors import report_as
 from openslob.engines.oracle.known_settings import alter_if_allowed, apply_setting
-from openslob.engines.oracle.page_layout import value_bytes_of
 from openslob.engines.oracle.server_facts import Survey
 from openslob.engines.oracle.session import OracleSession
 from openslob.engines.oracle.slice_procedure import compose_slice
 from openslob.engines.oracle.tables import Filling, Way, Ways, fill, list_ways
 from openslob.engines.oracle.target import ConnectParams
 from openslob.engines.proofs import NotAskedError
+from openslob.engines.row_text import column_bytes
 from openslob.engines.slice_io import NO_LIMIT
 from openslob.engines.tables import DataTable, table_cf1, table_cf2
 
@@ -92,7 +92,7 @@ class Bench:
         alter_if_allowed(connection, statement("prove", "code_type", kind=kind))
         apply_setting(connection, "optimize_level")
         # Schema 1 need not be there.
-        width = value_bytes_of(self.place.block_size)
+        width = column_bytes(self.place.block_size)
         query(connection, compose_slice(schema, workload, self.version, width, hot_schema=schema))
         return list(query(connection, statement("prove", "messages"), {"program": names.procedure(schema)}))
 

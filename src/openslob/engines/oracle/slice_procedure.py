@@ -18,8 +18,8 @@ from openslob.engines.facts import Finding
 from openslob.engines.oracle import names
 from openslob.engines.oracle.connection import PACKAGE, Connection, Row, change, query, query_if_visible, statement
 from openslob.engines.oracle.known_settings import OF_PROCEDURE, apply_setting
-from openslob.engines.oracle.page_layout import CONSTANT, value_bytes_of
 from openslob.engines.oracle.versions import SINGLE_ROWID_HINT, sleep_procedure
+from openslob.engines.row_text import CONSTANT, column_bytes
 from openslob.engines.slice_io import (
     KINDS,
     explained_kinds,
@@ -144,7 +144,7 @@ def install(connection: Connection, workload: Workload, block_size: int) -> None
     """
     for name in OF_PROCEDURE:
         apply_setting(connection, name)
-    value_bytes = value_bytes_of(block_size)
+    value_bytes = column_bytes(block_size)
     for schema, part in procedures_of(workload):
         program = names.procedure(schema, part.number)
         query(connection, compose_slice(schema, part.workload, connection.version, value_bytes, part=part.number))

@@ -18,7 +18,6 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openslob.core.errors import SlobError
 from openslob.core.method import BLOCK_TOLERANCE
@@ -28,15 +27,14 @@ from openslob.engines import tables
 from openslob.engines.oracle.connection import Connection, Row, change, query, query_if_visible, statement
 from openslob.engines.oracle.errors import find_refusal
 from openslob.engines.oracle.names import cf1, cf2, index, staging
-from openslob.engines.oracle.page_layout import CONSTANT, INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
+from openslob.engines.oracle.page_layout import INITRANS
 from openslob.engines.oracle.tablespace import Tablespace
+from openslob.engines.row_text import CONSTANT, TEXT_COLUMNS, column_bytes, constant_text, random_texts
 from openslob.engines.tables import Check, DataTable, check, key_checks, missing_table, placement_check, stretches
 
 TEXTS = tuple(f"c{number}" for number in range(2, TEXT_COLUMNS + 2))
 # Each batch is a transaction of its own: large enough to make commits cheap, small enough to be cancelled soon.
 BATCH_BYTES = 16 * MIB
-# Random bytes become printable ASCII: about 6.55 bits of chance in each, so compression gains a fifth at most.
-_PRINTABLE = bytes(32 + value % 95 for value in range(256))
 _COLUMNS = TEXT_COLUMNS + 1
 # The check of how many blocks a table takes.
 IN_USE = "blocks in use"
@@ -72,9 +70,9 @@ class Destination:
     def rows(self) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the same batches with the text of each row, which is the same in every load."""
         random = np.random.Generator(np.random.SFC64(self.table.keys.key))
-        width = value_bytes_of(self.place.block_size)
+        width = column_bytes(self.place.block_size)
         for keys in self.batches():
-            texts_of_rows = _make_texts(random, len(keys), width, self.random_pct)
+            texts_of_rows = random_texts(random, len(keys), width, self.random_pct).astype(str).tolist()
             yield [(key, *texts) for key, texts in zip(keys, texts_of_rows, strict=True)]
 
 
@@ -183,7 +181,7 @@ def _load_direct_path(connection: Connection, destination: Destination, wrote_bl
 
 def _make_in_server(connection: Connection, destination: Destination, wrote_blocks: Wrote) -> None:
     """Send nothing but keys, into a temporary table; its rows end with each transaction."""
-    relation, width = destination.table.relation, value_bytes_of(destination.place.block_size)
+    relation, width = destination.table.relation, column_bytes(destination.place.block_size)
     keys = staging(relation)
     texts = TEXTS if destination.random_pct else ()
     columns = ", ".join(["custid", *texts])
@@ -222,14 +220,6 @@ _INCOMPRESSIBLE = (
 def list_ways(obfuscate: bool) -> Sequence[Way]:
     """Return the ways to write rows of incompressible or constant text, the fastest first."""
     return _INCOMPRESSIBLE if obfuscate else _CONSTANT
-
-
-def _make_texts(random: np.random.Generator, rows: int, width: int, random_pct: int) -> list[list[str]]:
-    """Return the texts of some rows, of each of which this share is random."""
-    text = bytearray(random.bytes(rows * TEXT_COLUMNS * width).translate(_PRINTABLE))
-    np.frombuffer(text, np.uint8).reshape(-1, width)[:, width * random_pct // 100 :] = ord(CONSTANT)
-    texts: NDArray[np.bytes_] = np.frombuffer(text, f"S{width}")
-    return texts.astype(str).reshape(rows, TEXT_COLUMNS).tolist()
 
 
 def tables_of(spec: DataSpec) -> list[DataTable]:
@@ -277,7 +267,7 @@ def _list_columns(form: str, **values: object) -> str:
 
 
 def _create(connection: Connection, table: DataTable, how: Filling) -> None:
-    width = value_bytes_of(how.place.block_size)
+    width = column_bytes(how.place.block_size)
     default = "" if how.random_pct else f" DEFAULT '{constant_text(how.place.block_size)}'"
     columns = _list_columns("{name} VARCHAR2({width} BYTE){default}", width=width, default=default)
     place, relation = how.place.clause, table.relation
@@ -327,7 +317,7 @@ def check_table(connection: Connection, table: DataTable, place: Tablespace) -> 
     keys = _read_figures(connection, table, "keys", {})
     rows = list(_sample_rows(connection, table))
     sizes = [row["value_bytes"] or 0 for row in rows] or [0]
-    size = TEXT_COLUMNS * value_bytes_of(place.block_size) if table.blocks else 0
+    size = TEXT_COLUMNS * column_bytes(place.block_size) if table.blocks else 0
     around = (table.blocks * (1 - _ESTIMATE_TOLERANCE), table.blocks * (1 + _ESTIMATE_TOLERANCE))
     most = table.blocks * (1 + _BITMAP_SHARE) + _BITMAP_BLOCKS
     found = [

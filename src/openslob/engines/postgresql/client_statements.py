@@ -22,8 +22,8 @@ from openslob.engines.base import SessionPlan
 from openslob.engines.client_loop import Look, Operation
 from openslob.engines.postgresql.connection import PROMPT_SINCE
 from openslob.engines.postgresql.names import PostgresNames
-from openslob.engines.postgresql.page_layout import column_bytes
 from openslob.engines.postgresql.slice_procedure import PACKAGE, STOP_KEY, compose_statement, require_index
+from openslob.engines.row_text import column_bytes
 from openslob.engines.slice_io import explained_kinds, written_columns
 from openslob.engines.sql import read_statements
 

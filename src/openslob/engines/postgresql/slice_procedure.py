@@ -19,7 +19,7 @@ from openslob.engines.base import SessionPlan, SliceResult
 from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.local_path import tables_on_path
 from openslob.engines.postgresql.names import PostgresNames
-from openslob.engines.postgresql.page_layout import column_bytes
+from openslob.engines.row_text import column_bytes
 from openslob.engines.server_engine import ConnectionOwner
 from openslob.engines.slice_io import (
     KINDS,

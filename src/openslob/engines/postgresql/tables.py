@@ -28,7 +28,7 @@ from openslob.core.workload import DataSpec
 from openslob.engines import tables
 from openslob.engines.postgresql.connection import Connection, statement
 from openslob.engines.postgresql.names import PostgresNames
-from openslob.engines.postgresql.page_layout import CONSTANT, TEXT_COLUMNS, column_bytes, constant_text
+from openslob.engines.row_text import TEXT_COLUMNS, column_bytes, constant_text, random_texts
 from openslob.engines.tables import (
     Check,
     DataTable,
@@ -43,9 +43,6 @@ BATCH_ROWS = 512
 # Begin and end of a binary COPY.
 _HEADER = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _TRAILER = b"\xff\xff"
-# Random bytes become printable ASCII: about 6.55 bits of chance in each, so compression gains a fifth at most.
-_PRINTABLE = bytes(32 + value % 95 for value in range(256))
-
 _COLUMNS = 20
 
 
@@ -99,7 +96,7 @@ def batches(keys: Permutation, block_size: int, random_pct: int) -> Iterator[tup
         rows = batch[: len(chunk)]
         rows["custid"] = chunk
         if random_pct:
-            rows["columns"]["text"] = _random_text(random, len(chunk), width, random_pct)
+            rows["columns"]["text"] = random_texts(random, len(chunk), width, random_pct)
         yield rows.tobytes(), len(chunk)
 
 
@@ -110,12 +107,6 @@ def _template(width: int, columns: int) -> NDArray[np.void]:
     batch["fields"], batch["key_length"] = 1 + columns, 8
     batch["columns"]["length"] = width
     return batch
-
-
-def _random_text(random: np.random.Generator, rows: int, width: int, random_pct: int) -> NDArray[np.bytes_]:
-    text = bytearray(random.bytes(rows * TEXT_COLUMNS * width).translate(_PRINTABLE))
-    np.frombuffer(text, np.uint8).reshape(-1, width)[:, width * random_pct // 100 :] = ord(CONSTANT)
-    return np.frombuffer(text, f"S{width}").reshape(rows, TEXT_COLUMNS)
 
 
 def checks_of(connection: Connection, table: DataTable) -> list[Check]:

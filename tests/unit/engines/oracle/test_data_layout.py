@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from factories.oracle.rowid_text import text_of
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.page_layout import INITRANS, TEXT_COLUMNS, constant_text, value_bytes_of
+from openslob.engines.oracle.page_layout import INITRANS
 from openslob.engines.oracle.tables import Rowid, count_adjacent, parse_rowid
+from openslob.engines.row_text import TEXT_COLUMNS, column_bytes, constant_text
 
 BLOCK_SIZES = (2048, 4096, 8192, 16384, 32768)
 ROWIDS = st.builds(Rowid, file=st.integers(0, 1023), block=st.integers(0, 2**22 - 1), row=st.integers(0, 4095))
@@ -20,7 +21,7 @@ _ROW_HEADER, _LENGTH, _CUSTID = 3, 1, 6
 
 def row_bytes(block_size: int) -> int:
     """Return the most bytes that a row takes from a block."""
-    return _ROW_HEADER + _LENGTH + _CUSTID + TEXT_COLUMNS * (_LENGTH + value_bytes_of(block_size))
+    return _ROW_HEADER + _LENGTH + _CUSTID + TEXT_COLUMNS * (_LENGTH + column_bytes(block_size))
 
 
 def usable_bytes(block_size: int) -> int:
@@ -38,12 +39,12 @@ def test_one_row_fits_into_a_block_and_closes_it(block_size):
 
 @given(block_size=st.integers(2048, 32768))
 def test_a_row_fits_into_a_block_of_any_size(block_size):
-    assert 0 < value_bytes_of(block_size) <= 128
+    assert 0 < column_bytes(block_size) <= 128
     assert row_bytes(block_size) < usable_bytes(block_size)
 
 
 def test_a_row_of_usual_blocks_is_slobs():
-    assert value_bytes_of(8192) == 128
+    assert column_bytes(8192) == 128
     assert constant_text(4096) == "X" * 64
     assert row_bytes(8192) == 3 + 1 + 6 + TEXT_COLUMNS * 129
 

@@ -6,8 +6,9 @@ import zlib
 
 from factories.tables import table
 from openslob.core.permutation import Permutation
-from openslob.engines.postgresql.page_layout import column_bytes, constant_text, row_bytes
+from openslob.engines.postgresql.page_layout import row_bytes
 from openslob.engines.postgresql.tables import BATCH_ROWS, batches
+from openslob.engines.row_text import column_bytes, constant_text
 
 BLOCK_SIZES = [1024, 2048, 4096, 8192, 16384, 32768]
 FILLFACTOR = 10
