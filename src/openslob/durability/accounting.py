@@ -17,31 +17,36 @@ from openslob.engines.ledger import Entry, LedgerContents
 _NOTHING = Entry(0, 0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass
 class LedgerAccount:
     """What became of the operations of all sessions.
 
     ``acked`` and ``in_doubt`` count operations of the ledger, ``doubtful_there`` those in doubt that the server has.
-    ``lost`` are operations that were acknowledged and are not there. ``lost_unnamed`` counts those of which only that
-    they are missing is known: rows were written less often than was acknowledged. ``doubled`` counts writes beyond one
-    for each operation. ``never_sent``, ``torn`` (transactions of which a part is there) and ``altered`` (rows that say
+    ``missing`` are operations that were acknowledged and are not there, by session and number. ``lost_unnamed`` counts
+    those of which only that they are missing is known: rows were written less often than was acknowledged. ``doubled``
+    counts writes beyond one for each operation. ``never_sent``, ``torn`` (transactions of which a part is there) and ``altered`` (rows that say
     something else than the ledger) have one line for each fault.
     """
 
     acked: int = 0
     in_doubt: int = 0
     doubtful_there: int = 0
-    lost: tuple[Operation, ...] = ()
+    missing: dict[tuple[int, int], Operation] = field(default_factory=dict)
     lost_unnamed: int = 0
     doubled: int = 0
-    never_sent: tuple[str, ...] = ()
-    torn: tuple[str, ...] = ()
-    altered: tuple[str, ...] = ()
+    never_sent: list[str] = field(default_factory=list)
+    torn: list[str] = field(default_factory=list)
+    altered: list[str] = field(default_factory=list)
+
+    @property
+    def lost(self) -> Sequence[Operation]:
+        """The operations that are missing, in the order sent."""
+        return sorted(self.missing.values(), key=lambda operation: operation.sent_ns)
 
     @property
     def lost_in_all(self) -> int:
         """Acknowledged operations that are not there."""
-        return len(self.lost) + self.lost_unnamed
+        return len(self.missing) + self.lost_unnamed
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -55,17 +60,6 @@ class LedgerAccount:
         return not self.lost_in_all and not self.faults
 
 
-@dataclass
-class _Findings:
-    lost: dict[tuple[int, int], Operation] = field(default_factory=dict)
-    lost_unnamed: int = 0
-    doubled: int = 0
-    doubtful_there: int = 0
-    never_sent: list[str] = field(default_factory=list)
-    torn: list[str] = field(default_factory=list)
-    altered: list[str] = field(default_factory=list)
-
-
 def account(before: LedgerContents, operations: Sequence[Operation], after: LedgerContents) -> LedgerAccount:
     """Compare what the server had before the operations, the operations and what it has afterwards.
 
@@ -73,23 +67,14 @@ def account(before: LedgerContents, operations: Sequence[Operation], after: Ledg
     """
     operations = _distinct(operations)
     sent = by_session(operations)
-    findings = _Findings()
+    in_doubt = sum(operation.in_doubt for operation in operations)
+    found = LedgerAccount(acked=len(operations) - in_doubt, in_doubt=in_doubt)
     for session in sorted({*before.sessions, *after.sessions, *sent}):
         keys = sorted({key for each, key in {*before.rows, *after.rows} if each == session})
         rows = {key: (before.rows.get((session, key), _NOTHING), after.rows.get((session, key))) for key in keys}
         own = (before.sessions.get(session, _NOTHING), after.sessions.get(session))
-        _Session(session, sent.get(session, []), own, rows, findings).examine()
-    return LedgerAccount(
-        acked=sum(1 for _ in select_acked(operations)),
-        in_doubt=sum(operation.in_doubt for operation in operations),
-        doubtful_there=findings.doubtful_there,
-        lost=tuple(sorted(findings.lost.values(), key=lambda operation: operation.sent_ns)),
-        lost_unnamed=findings.lost_unnamed,
-        doubled=findings.doubled,
-        never_sent=tuple(findings.never_sent),
-        torn=tuple(findings.torn),
-        altered=tuple(findings.altered),
-    )
+        _Session(session, sent.get(session, []), own, rows, found).examine()
+    return found
 
 
 def _distinct(operations: Sequence[Operation]) -> list[Operation]:
@@ -109,7 +94,7 @@ class _Session:
     operations: Sequence[Operation]
     own: tuple[Entry, Entry | None]
     rows: dict[int, tuple[Entry, Entry | None]]
-    findings: _Findings
+    findings: LedgerAccount
 
     def examine(self) -> None:
         by_number = {operation.number: operation for operation in self.operations}
@@ -148,7 +133,7 @@ class _Session:
             findings.altered.append(f"{what} has another time than the server acknowledged for operation {reached}")
         for operation in select_acked(operations):
             if operation.number > reached:
-                findings.lost[operation.session, operation.number] = operation
+                findings.missing[operation.session, operation.number] = operation
 
     def _count(self, row: tuple[Entry, Entry | None], operations: Sequence[Operation]) -> None:
         """Compare how often a row was written with the number of its operations.
@@ -156,7 +141,7 @@ class _Session:
         Of those in doubt the last one that is there is known by its number, and that later ones are not there.
         """
         written, reached = self._count_written(row), row[1].number if row[1] else 0
-        named = sum((self.number, operation.number) in self.findings.lost for operation in operations)
+        named = sum((self.number, operation.number) in self.findings.missing for operation in operations)
         doubtful = [operation.number for operation in operations if operation.in_doubt]
         there = sum(number == reached for number in doubtful)
         must = len(operations) - len(doubtful) - named + there

@@ -126,7 +126,7 @@ def test_a_transaction_of_which_a_part_is_there_is_torn(part, count):
 def test_what_was_never_sent_is_found():
     operations = sent(0, 3)
     found = run(operations, [*operations, Operation(0, 4, 1, 0)])
-    assert found.never_sent == (
+    assert tuple(found.never_sent) == (
         "session 0 has operation 4, which was never sent",
         "row 1 of session 0 has operation 4, which was never sent",
     )
