@@ -24,8 +24,8 @@ class LedgerAccount:
     ``acked`` and ``in_doubt`` count operations of the ledger, ``doubtful_there`` those in doubt that the server has.
     ``missing`` are operations that were acknowledged and are not there, by session and number. ``lost_unnamed`` counts
     those of which only that they are missing is known: rows were written less often than was acknowledged. ``doubled``
-    counts writes beyond one for each operation. ``never_sent``, ``torn`` (transactions of which a part is there) and ``altered`` (rows that say
-    something else than the ledger) have one line for each fault.
+    counts writes beyond one for each operation. ``never_sent``, ``torn`` (transactions of which a part is there) and
+    ``altered`` (rows that say something else than the ledger) have one line for each fault.
     """
 
     acked: int = 0

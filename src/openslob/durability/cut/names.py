@@ -85,16 +85,20 @@ class DiskChange:
 
 
 @dataclass(frozen=True)
-class NameGiven(DiskChange):
-    """A name was given to a node: a new one, or a file that has others."""
+class _OneName(DiskChange):
+    """A change of one name."""
 
     folder: Node
     name: str
 
     @property
     def slots(self) -> tuple[tuple[Node, str], ...]:
-        """The new name."""
+        """The name."""
         return ((self.folder, self.name),)
+
+
+class NameGiven(_OneName):
+    """A name was given to a node: a new one, or a file that has others."""
 
     def keep(self, root: Path) -> None:
         """Make the name, and an empty file or folder for a node that is not kept yet."""
@@ -112,17 +116,8 @@ class NameGiven(DiskChange):
         node.kept_at.append((self.folder, self.name))
 
 
-@dataclass(frozen=True)
-class NameTaken(DiskChange):
+class NameTaken(_OneName):
     """A name was removed."""
-
-    folder: Node
-    name: str
-
-    @property
-    def slots(self) -> tuple[tuple[Node, str], ...]:
-        """The name that was removed."""
-        return ((self.folder, self.name),)
 
     def keep(self, root: Path) -> None:
         """Remove the name; the content of a file in use stays open."""
