@@ -137,15 +137,11 @@ class Requests(mfusepy.Operations):  # type: ignore[misc]
 
     @_alone
     def unlink(self, path: str) -> int:
-        """Remove a name."""
+        """Remove a name, or a folder."""
         self.layer.remove(path)
         return 0
 
-    @_alone
-    def rmdir(self, path: str) -> int:
-        """Remove a folder."""
-        self.layer.remove(path)
-        return 0
+    rmdir = unlink
 
     @_alone
     def rename(self, old: str, new: str) -> int:
@@ -168,13 +164,11 @@ class Requests(mfusepy.Operations):  # type: ignore[misc]
 
     @_alone
     def release(self, _path: str | None, fh: int) -> int:
-        """Close."""
+        """Close a file or folder."""
         self.layer.release(self._open.pop(fh)[0])
         return 0
 
-    def releasedir(self, path: str | None, fh: int) -> int:
-        """Close a folder."""
-        return self.release(path, fh)
+    releasedir = release
 
     @_alone
     def read(self, _path: str | None, size: int, offset: int, fh: int) -> bytes:
@@ -192,13 +186,11 @@ class Requests(mfusepy.Operations):  # type: ignore[misc]
 
     @_alone
     def fsync(self, _path: str | None, _datasync: int, fh: int) -> int:
-        """Sync a file; fdatasync() keeps the same, for a size belongs to the data."""
+        """Sync a file or folder; fdatasync() keeps the same, for a size belongs to the data."""
         self.layer.sync(self._open[fh][0])
         return 0
 
-    def fsyncdir(self, path: str | None, datasync: int, fh: int) -> int:
-        """Sync a folder."""
-        return self.fsync(path, datasync, fh)
+    fsyncdir = fsync
 
     @_alone
     def truncate(self, path: str | None, length: int, fh: int | None = None) -> int:
