@@ -95,32 +95,25 @@ _BAD_SETTINGS = (
     BadSetting("innodb_doublewrite", "OFF", "pages are written less safely, and once instead of twice", _DOUBLEWRITE),
     BadSetting("innodb_doublewrite", "DETECT_ONLY", "pages are written once instead of twice", _DOUBLEWRITE),
     BadSetting(
-        *("innodb_random_read_ahead", "ON", "the server reads blocks that no statement asked for"),
+        "innodb_random_read_ahead", "ON", "the server reads blocks that no statement asked for",
         _set("innodb_random_read_ahead", "OFF"),
     ),
     BadSetting(
-        *("innodb_adaptive_hash_index", "ON", "visits may skip the index", _set("innodb_adaptive_hash_index", "OFF")),
+        "innodb_adaptive_hash_index", "ON", "visits may skip the index", _set("innodb_adaptive_hash_index", "OFF"),
         spoils=False,
     ),
     # MariaDB takes a log on the file system of /dev/shm for one in persistent memory, also where that is a folder.
     BadSetting(
-        *(
-            "innodb_log_file_mmap",
-            "ON",
-            "the log is mapped into memory: no commit waits for a sync, and none is counted",
-        ),
-        *(
-            "put innodb_log_file_mmap = OFF into my.cnf, unless the log really is in persistent memory",
-            False,
-        ),
+        "innodb_log_file_mmap", "ON", "the log is mapped into memory: no commit waits for a sync, and none is counted",
+        "put innodb_log_file_mmap = OFF into my.cnf, unless the log really is in persistent memory", spoils=False,
     ),
     BadSetting("query_cache_type", "ON", _QUERY_CACHE, _set("query_cache_type", "OFF")),
     BadSetting("query_cache_type", "DEMAND", _QUERY_CACHE, _set("query_cache_type", "OFF"), spoils=False),
     BadSetting(
-        *("log_bin", "ON", "updates write a second log, the binary log"),
-        *("compare only with servers that write one, or put skip-log-bin into my.cnf and restart", False),
+        "log_bin", "ON", "updates write a second log, the binary log",
+        "compare only with servers that write one, or put skip-log-bin into my.cnf and restart", spoils=False,
     ),
-)
+)  # fmt: skip
 
 
 def require_stored_name(connection: Connection, database: str) -> None:
