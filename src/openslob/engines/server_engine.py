@@ -34,6 +34,16 @@ class DriverConnection(Closeable, AbstractContextManager[Any], Protocol):
         """Return the connection."""
 
 
+class DriverErrors(Protocol):
+    """A product's module for the errors of its driver's library."""
+
+    def report_as(self, what: str) -> AbstractContextManager[None]:
+        """Turn a driver's error inside the block into one line that begins with ``what``."""
+
+    def is_full(self, error: BaseException | None) -> bool:
+        """Return whether the server answered that it takes no further connection."""
+
+
 C = TypeVar("C", bound=DriverConnection)
 
 
@@ -56,6 +66,7 @@ class ConnectionOwner(Generic[C]):
 class ServerEngine(ABC, Generic[C]):
     """One database of one server as a target: the part of `openslob.engines.base.Engine` that is the same for all."""
 
+    driver_errors: ClassVar[DriverErrors]
     # Kinds of statements by the purpose of the connection; all others are short.
     work: ClassVar[Mapping[str, Work]]
     # Why a server does not answer, on any connection.
@@ -93,14 +104,6 @@ class ServerEngine(ABC, Generic[C]):
         """Set on a new connection what our statements rely on."""
 
     @abstractmethod
-    def report_as(self, failure: str) -> AbstractContextManager[None]:
-        """Turn a driver's error inside the block into one line that begins with ``failure``."""
-
-    @abstractmethod
-    def is_full(self, error: BaseException | None) -> bool:
-        """Return whether the server answered that it takes no further connection."""
-
-    @abstractmethod
     def find_obstacle(self, connection: C) -> str:
         """Ask on a connection of its own who keeps the others waiting; empty when nobody else does."""
 
@@ -113,7 +116,7 @@ class ServerEngine(ABC, Generic[C]):
     def open(self, purpose: str) -> C:
         """Open a connection in autocommit mode that names its purpose to the server."""
         connection = self._open(purpose, self.patience, self.work.get(purpose, Work.SHORT), self.obstacle)
-        with close_on_failure(connection), self.report_as(f"can't connect to {self.target}"):
+        with close_on_failure(connection), self.driver_errors.report_as(f"can't connect to {self.target}"):
             self._settle_known(connection, purpose)
         return connection
 
@@ -148,7 +151,8 @@ class ServerEngine(ABC, Generic[C]):
     @contextmanager
     def querying(self, failure: str = "", purpose: str = "query") -> Iterator[C]:
         """Open a connection for a few queries; errors begin with ``failure``, if that is given."""
-        with self.open(purpose) as connection, self.report_as(failure or f"{self.target} does not answer"):
+        what = failure or f"{self.target} does not answer"
+        with self.open(purpose) as connection, self.driver_errors.report_as(what):
             yield connection
 
     def follow(self, patience: Patience) -> None:
@@ -159,14 +163,14 @@ class ServerEngine(ABC, Generic[C]):
         try:
             with (
                 self._open("probe", patience, Work.SAMPLE, str) as connection,
-                self.report_as(f"{self.target} does not answer"),
+                self.driver_errors.report_as(f"{self.target} does not answer"),
             ):
                 return self.find_obstacle(connection)
         except NoAnswerError as error:
             why = f"{self.target} does not answer, neither on this connection nor on a new one"
             raise NoAnswerError(why, self.silence) from error
         except SlobError as error:
-            if self.is_full(error.__cause__):
+            if self.driver_errors.is_full(error.__cause__):
                 return ""
             raise
 
@@ -221,7 +225,7 @@ class ServerData(ABC, Generic[C]):
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
         server = self._server
-        with server.report_as("the load failed"):
+        with server.driver_errors.report_as("the load failed"):
             return load(
                 lambda: server.open("load"),
                 self.read_manifest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.flavour import Identity
 from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
-from openslob.engines.mysql import checks, connection_registry, manifest
+from openslob.engines.mysql import checks, connection_registry, errors, manifest
 from openslob.engines.mysql.client_session import MysqlClientSession
 from openslob.engines.mysql.connection import (
     Connection,
@@ -45,7 +45,7 @@ from openslob.engines.mysql.connection import (
     thread_id,
 )
 from openslob.engines.mysql.counters import MysqlCounters, MysqlServerCounters
-from openslob.engines.mysql.errors import is_full, report_as
+from openslob.engines.mysql.errors import report_as
 from openslob.engines.mysql.flavours import MARIADB, identify
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride, restore_leftovers
 from openslob.engines.mysql.known_settings import MysqlSessionSettings
@@ -91,6 +91,7 @@ class MysqlEngine(ServerEngine[Connection]):
     """One database of a MariaDB or MySQL server as a target. Implements `openslob.engines.base.Engine`."""
 
     name = "mysql"
+    driver_errors = errors
     work = _WORK
 
     def __init__(self, url: str) -> None:
@@ -114,12 +115,6 @@ class MysqlEngine(ServerEngine[Connection]):
         self._opened[thread_id(connection)] = purpose
         if purpose in _OURS or not is_proxied(connection):
             override_defaults(connection)
-
-    def report_as(self, failure: str) -> AbstractContextManager[None]:
-        return report_as(failure)
-
-    def is_full(self, error: BaseException | None) -> bool:
-        return is_full(error)
 
     def find_obstacle(self, connection: Connection) -> str:
         # Sessions that other drivers opened are ours too.

@@ -12,10 +12,9 @@ from openslob.engines.capabilities import Capability
 from openslob.engines.common_checks import require_none, require_shared
 from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.manifest import LoadManifest
-from openslob.engines.oracle import calibration, checks, manifest, quiesce, run_table, snapshots
+from openslob.engines.oracle import calibration, checks, errors, manifest, quiesce, run_table, snapshots
 from openslob.engines.oracle.connection import Connection, open_connection
 from openslob.engines.oracle.counters import DatabaseCounters, OracleCounters
-from openslob.engines.oracle.errors import is_full, report_as
 from openslob.engines.oracle.known_settings import SessionParameters
 from openslob.engines.oracle.loader import OracleLoader
 from openslob.engines.oracle.location import locate
@@ -59,6 +58,7 @@ class OracleEngine(ServerEngine[Connection]):
     """One user's schema in a database as a target. Implements `openslob.engines.base.Engine`."""
 
     name = "oracle"
+    driver_errors = errors
     work = _WORK
 
     def __init__(self, url: str) -> None:
@@ -68,12 +68,6 @@ class OracleEngine(ServerEngine[Connection]):
 
     def connect(self, purpose: str, watch: Watch | None = None) -> Connection:
         return self._landing.note(open_connection(self.params, purpose, watch, purpose == calibration.CALIBRATE))
-
-    def report_as(self, failure: str) -> AbstractContextManager[None]:
-        return report_as(failure)
-
-    def is_full(self, error: BaseException | None) -> bool:
-        return is_full(error)
 
     def find_obstacle(self, connection: Connection) -> str:
         return find_obstacle(connection)

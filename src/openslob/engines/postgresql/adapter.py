@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,7 +34,7 @@ from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
 from openslob.engines.patience import PROBE_S, Watch, Work, close_on_failure
 from openslob.engines.peer_process import take_named_process
-from openslob.engines.postgresql import checks, manifest
+from openslob.engines.postgresql import checks, errors, manifest
 from openslob.engines.postgresql.client_session import PostgresClientSession, PostgresPooledSession
 from openslob.engines.postgresql.connection import (
     PACKAGE,
@@ -50,7 +50,7 @@ from openslob.engines.postgresql.connection import (
     transport,
 )
 from openslob.engines.postgresql.counters import PostgresCounters, PostgresServerCounters, least_window_s
-from openslob.engines.postgresql.errors import is_full, report_as
+from openslob.engines.postgresql.errors import report_as
 from openslob.engines.postgresql.flavours import identify
 from openslob.engines.postgresql.ledger import PostgresLedger
 from openslob.engines.postgresql.loader import PostgresLoader
@@ -114,6 +114,7 @@ class PostgresEngine(ServerEngine[Connection]):
     """One PostgreSQL database as a target. Implements `openslob.engines.base.Engine`."""
 
     name = "postgresql"
+    driver_errors = errors
     work = _WORK
     may_be_pooled = True
     silence = "it hangs or is stopped, or another session has locked its catalogs"
@@ -192,12 +193,6 @@ class PostgresEngine(ServerEngine[Connection]):
                 **kept,
             )
 
-    def report_as(self, failure: str) -> AbstractContextManager[None]:
-        return report_as(failure)
-
-    def is_full(self, error: BaseException | None) -> bool:
-        return is_full(error)
-
     def find_obstacle(self, connection: Connection) -> str:
         override_defaults(connection, always=False)
         return obstacle(connection)
@@ -262,7 +257,7 @@ class PostgresEngine(ServerEngine[Connection]):
             lambda: self._connect("query", by=self.address), lambda late: late.close()
         ) as connection:
             connection.watch = watch
-            with self.report_as(f"{self.target} does not answer"):
+            with report_as(f"{self.target} does not answer"):
                 yield connection
 
     @cached_property
