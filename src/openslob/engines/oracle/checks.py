@@ -450,8 +450,8 @@ def _check_space(survey: Survey, workload: Workload, facts: ServerFacts) -> Iter
         return
     tables = tables_of(workload.data(facts.block_size, facts.tablespace))
     place = tablespace.find(survey, facts.tablespace)
-    if lack := tablespace.find_lack(place, tablespace.estimate_bytes(tables, facts.block_size)):
-        yield Finding("space", lack.why, lack.remedy, blocking=lack.sure, by=survey.sysdba)
+    if lack := tablespace.find_lack(survey, place, tablespace.estimate_bytes(tables, facts.block_size)):
+        yield lack
 
 
 def _check_files(survey: Survey, facts: ServerFacts) -> Iterator[Finding]:

@@ -98,35 +98,28 @@ def _round_to_extents(size: float) -> int:
     return -(-int(size) // extent) * extent
 
 
-@dataclass(frozen=True)
-class Lack:
-    """Why data find no room, and the statement that makes some.
+def find_lack(survey: Survey, place: Tablespace, needed: int) -> Finding | None:
+    """Return why data of ``needed`` bytes find no room; what is loaded now counts as free.
 
-    ``sure``: they find none. Else nobody but an administrator can see whether the files will grow.
+    It does not block where they may find room: nobody but an administrator can see whether the files will grow.
     """
-
-    why: str
-    remedy: str
-    sure: bool = True
-
-
-def find_lack(place: Tablespace, needed: int) -> Lack | None:
-    """Return why data of ``needed`` bytes find no room, or may find none; what is loaded now counts as free."""
     more = max(0, needed - place.held_bytes)
     why = f"the data need {format_bytes(more)}{' more' if place.held_bytes else ''}, and"
     if place.quota_bytes is not None and place.quota_bytes < more:
         remedy = f"ALTER USER {identifier(place.owner)} QUOTA UNLIMITED ON {identifier(place.name)};"
-        return Lack(f"{why} this user's quota leaves {format_bytes(place.quota_bytes)}", remedy)
+        why = f"{why} this user's quota leaves {format_bytes(place.quota_bytes)}"
+        return Finding("space", why, remedy, True, by=survey.sysdba)
     if place.free_bytes >= more:
         return None
     if place.growth_bytes is None:
         free = f"{format_bytes(place.free_bytes)} are free in the files of tablespace {place.name} as they are"
         remedy = f"{grant_select('DBA_DATA_FILES', identifier(place.owner))};"
-        return Lack(f"{why} {free}; whether they may grow is not known", remedy, sure=False)
+        return Finding("space", f"{why} {free}; whether they may grow is not known", remedy, False, by=survey.sysdba)
     room = place.free_bytes + place.growth_bytes
     if room >= more:
         return None
-    return Lack(f"{why} tablespace {place.name} has room for {format_bytes(room)}", _compose_growth(place, more - room))
+    why = f"{why} tablespace {place.name} has room for {format_bytes(room)}"
+    return Finding("space", why, _compose_growth(place, more - room), True, by=survey.sysdba)
 
 
 def _compose_growth(place: Tablespace, lacking: int) -> str:
@@ -139,12 +132,11 @@ def _compose_growth(place: Tablespace, lacking: int) -> str:
 
 def check_space(survey: Survey, place: Tablespace, needed: int) -> str:
     """Raise SlobError when data of ``needed`` bytes do not fit; return what was found, for the load's checks."""
-    lack = find_lack(place, needed)
+    lack = find_lack(survey, place, needed)
     if lack is None:
         return f"{format_bytes(needed)} needed in tablespace {place.name}, and free"
-    if lack.sure:
-        finding = Finding("space", lack.why, lack.remedy, True, by=survey.sysdba)
-        raise SlobError(lack.why, advise(survey, finding).advice)
+    if lack.blocking:
+        raise SlobError(lack.why, advise(survey, lack).advice)
     return lack.why
 
 
