@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.workload import BlockPath, DataSpec, Loop, Workload
 from openslob.engines.facts import DATA, DataState, Finding, ServerFacts
+from openslob.engines.patience import wait
 
 # What is offered where the server does not take the work loop.
 BY_CLIENT = "--loop client sends the operations from here instead"
@@ -74,9 +75,7 @@ def require_no_driver(target: str, drivers: Callable[[], Sequence[str]]) -> None
 
 def await_ended(sessions_left: Callable[[], int]) -> None:
     """Wait until the server has ended the sessions that it was asked to end, for some seconds at the most."""
-    deadline = time.monotonic() + END_PATIENCE_S
-    while sessions_left() and time.monotonic() < deadline:
-        time.sleep(END_PATIENCE_S / 100)
+    wait(lambda: not sessions_left(), END_PATIENCE_S, END_PATIENCE_S / 100)
 
 
 @dataclass(frozen=True)

@@ -214,6 +214,16 @@ class _Wait:
             raise NoAnswerError(held_up)
 
 
+def wait(done: Callable[[], bool], seconds: float, every_s: float = 0.02) -> bool:
+    """Wait until ``done`` is true; return False if it is not within so many seconds."""
+    give_up = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(every_s)
+    return True
+
+
 @contextmanager
 def cut_when_late(cut: Callable[[], None], seconds: float = OPENING_S) -> Iterator[None]:
     """Break a connection off if the block takes longer than ``seconds``, so that a server that hangs is an error."""

@@ -16,6 +16,7 @@ import psutil
 
 from openslob.core.errors import SlobError
 from openslob.engines.managed.account import server_account
+from openslob.engines.patience import wait
 
 CLEAN_STOP_S = 300.0  # the final checkpoint writes out a whole cache
 _IMMEDIATE_STOP_S = 30.0
@@ -218,13 +219,3 @@ def _lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def wait(done: Callable[[], bool], seconds: float) -> bool:
-    """Wait until ``done`` is true; return False if it is not within so many seconds."""
-    give_up = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() > give_up:
-            return False
-        time.sleep(0.02)
-    return True

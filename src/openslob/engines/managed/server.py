@@ -32,8 +32,9 @@ from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import RUNNING, ServerSpec, ServerStatus
 from openslob.engines.managed.layout import DATA, Complaints, ServerFiles, check_socket_path
-from openslob.engines.managed.processes import ServerProcesses, wait
+from openslob.engines.managed.processes import ServerProcesses
 from openslob.engines.managed.resources import confine
+from openslob.engines.patience import wait
 from openslob.engines.settings import KnownSettings
 
 _UNFINISHED = "data.new-"

@@ -18,11 +18,11 @@ from openslob.core.errors import SlobError
 from openslob.engines.managed import state as server_state
 from openslob.engines.managed.account import ServerAccount, server_account
 from openslob.engines.managed.base import ServerSpec
-from openslob.engines.managed.processes import wait
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import query_shown, statement
 from openslob.engines.mysql.replication import connect_as_administrator
 from openslob.engines.mysql.server import MariaServer, managed
+from openslob.engines.patience import wait
 
 _LIBRARIES = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so")
 _KEY, _CERTIFICATE = "cluster.key", "cluster.crt"

@@ -7,7 +7,6 @@ by global transaction ids, over a port of this host that only a password opens.
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.mysql.connection import Connection, open_connection, parse, query, query_shown, statement
 from openslob.engines.mysql.errors import code_of, report_as
-from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
+from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work, wait
 from openslob.engines.server_engine import ConnectionOwner
 
 
@@ -134,7 +133,6 @@ PURPOSE = "replication"
 _PROMOTION_S = 300.0
 _LOOK_S = 1
 _ATTACHED_S = 30.0
-_POLL_S = 0.02
 _PASSWORD_BYTES = 24
 
 
@@ -188,10 +186,8 @@ def promote(url: str, name: str) -> None:
     """Let a standby apply what it has got of the log and take writes from then on. SlobError if it does not."""
     with connect_as_administrator(url, f"{name} can't be promoted") as connection:
         query(connection, statement(PURPOSE, "receive_no_more"))
-        deadline = time.monotonic() + _PROMOTION_S
-        while not _has_applied_all(connection, name):
-            if time.monotonic() > deadline:
-                raise SlobError(f"{name} does not apply the log that it has got", "its log may say why")
+        if not wait(lambda: _has_applied_all(connection, name), _PROMOTION_S, every_s=0):
+            raise SlobError(f"{name} does not apply the log that it has got", "its log may say why")
         for step in ("stop", "forget_primary", "take_writes"):
             query(connection, statement(PURPOSE, step))
 
@@ -224,12 +220,9 @@ def await_copies(url: str, name: str, on: bool, standbys: Mapping[str, str]) -> 
             with connect_as_administrator(standby_url, failure) as copy:
                 query(copy, statement(PURPOSE, "receive_no_more"))
                 query(copy, statement(PURPOSE, "receive"))
-        deadline = time.monotonic() + _ATTACHED_S
-        while not _waits(connection):
-            if time.monotonic() > deadline:
-                query(connection, statement(PURPOSE, "go_on"))
-                raise SlobError(f"no standby of {name} takes part in semi-synchronous replication", "see their logs")
-            time.sleep(_POLL_S)
+        if not wait(lambda: _waits(connection), _ATTACHED_S):
+            query(connection, statement(PURPOSE, "go_on"))
+            raise SlobError(f"no standby of {name} takes part in semi-synchronous replication", "see their logs")
 
 
 def _waits(connection: Connection) -> bool:

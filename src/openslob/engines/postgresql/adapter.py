@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -32,7 +31,7 @@ from openslob.engines.facts import Finding, ServerFacts, ServerLocation
 from openslob.engines.flavour import Identity
 from openslob.engines.managed.state import reserve_through
 from openslob.engines.manifest import LoadManifest
-from openslob.engines.patience import PROBE_S, Watch, Work, close_on_failure
+from openslob.engines.patience import PROBE_S, Watch, Work, close_on_failure, wait
 from openslob.engines.peer_process import take_named_process
 from openslob.engines.postgresql import checks, errors, manifest
 from openslob.engines.postgresql.client_session import PostgresClientSession, PostgresPooledSession
@@ -324,14 +323,13 @@ class PostgresEngine(ServerEngine[Connection]):
 
     def _lock(self, connection: Connection) -> None:
         text = read_statements(PACKAGE, "facts")
-        deadline = time.monotonic() + LOCK_PATIENCE_S
-        while not connection.execute(text["lock"], {"key": LOCK_KEY}).fetchall()[0][0]:
-            if time.monotonic() > deadline:
-                holder = connection.execute(text["lock_holder"], {"key": LOCK_KEY}).fetchone()
-                raise SlobError(
-                    f"{self.target} is in use: {_describe_holder(holder)}", "wait for it to end, or stop it"
-                )
-            time.sleep(LOCK_PATIENCE_S / 20)
+
+        def is_taken() -> bool:
+            return bool(connection.execute(text["lock"], {"key": LOCK_KEY}).fetchall()[0][0])
+
+        if not wait(is_taken, LOCK_PATIENCE_S, LOCK_PATIENCE_S / 20):
+            holder = connection.execute(text["lock_holder"], {"key": LOCK_KEY}).fetchone()
+            raise SlobError(f"{self.target} is in use: {_describe_holder(holder)}", "wait for it to end, or stop it")
 
     def install(self, workload: Workload) -> None:
         """Create the work loop; the client loop has none in the server."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
-from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work
+from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work, wait
 from openslob.engines.postgresql.connection import PACKAGE, Connection, PatientPsycopg
 from openslob.engines.postgresql.errors import report_as
 from openslob.engines.server_engine import ConnectionOwner
@@ -72,11 +71,8 @@ def promote(url: str, name: str) -> None:
     text = read_statements(PACKAGE, "replication")
     with _connect_as_administrator(url, f"{name} can't be promoted") as connection:
         connection.execute(text["promote"])
-        deadline = time.monotonic() + _PROMOTION_S
-        while _value(connection, text["in_recovery"]):
-            if time.monotonic() > deadline:
-                raise SlobError(f"{name} does not end its recovery", "its log may say why")
-            time.sleep(_POLL_S)
+        if not wait(lambda: not _value(connection, text["in_recovery"]), _PROMOTION_S, _POLL_S):
+            raise SlobError(f"{name} does not end its recovery", "its log may say why")
 
 
 def forget(url: str, name: str, slot: str) -> None:
@@ -91,13 +87,10 @@ def await_copies(url: str, name: str, on: bool) -> None:
     with _connect_as_administrator(url, f"the replication of {name} can't be set") as connection:
         connection.execute(text["wait" if on else "go_on"])
         connection.execute(text["reload"])
-        deadline = time.monotonic() + _ATTACHED_S
-        while on and not _value(connection, text["waits"]):
-            if time.monotonic() > deadline:
-                connection.execute(text["go_on"])
-                connection.execute(text["reload"])
-                raise SlobError(f"no standby of {name} takes part in synchronous replication", "see the standby's log")
-            time.sleep(_POLL_S)
+        if on and not wait(lambda: bool(_value(connection, text["waits"])), _ATTACHED_S, _POLL_S):
+            connection.execute(text["go_on"])
+            connection.execute(text["reload"])
+            raise SlobError(f"no standby of {name} takes part in synchronous replication", "see the standby's log")
 
 
 def _value(connection: Connection, statement: str) -> object:

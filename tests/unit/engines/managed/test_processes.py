@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from openslob.engines.managed import processes
-from openslob.engines.managed.processes import ServerProcesses, wait
+from openslob.engines.managed.processes import ServerProcesses
+from openslob.engines.patience import wait
 
 # It freezes only when it is told to stop, so it never is frozen at the moment when the signal is sent. Not by SIGINT,
 # which a shell that waits for a program forgets on a busy host.
