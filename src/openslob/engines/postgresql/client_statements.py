@@ -60,26 +60,25 @@ class PostgresStatements:
         self._connection = connection
 
     def prepare(self) -> None:
-        """Prepare the statements of all kinds of operation that the workload has."""
+        """Make the statements ready of all kinds of operation that the workload has."""
         for kind in explained_kinds(self._plan.workload):
-            names = [f"slob_{kind.value}".encode(), f"slob_{kind.value}_hot".encode()]
-            schemas = (self._plan.schema, 1 if self._plan.workload.hot_schema_frequency else self._plan.schema)
-            for name, schema in zip(names, schemas, strict=True):
-                text = self._compose(kind, schema).as_bytes(self._connection)
-                prepared = self._connection.pgconn.prepare(name, text, self._types(kind))
-                _require(prepared, ExecStatus.COMMAND_OK)
-            cold, hot = (partial(self._connection.pgconn.exec_prepared, name) for name in names)
-            self._send[kind] = (cold, hot)
-            cold_queue, hot_queue = (partial(self._connection.pgconn.send_query_prepared, name) for name in names)
-            self._queue[kind] = (cold_queue, hot_queue)
+            (send, queue), (send_hot, queue_hot) = (self._make_ready(kind, hot) for hot in (False, True))
+            self._send[kind], self._queue[kind] = (send, send_hot), (queue, queue_hot)
 
-    def _compose(self, kind: OpKind, schema: int) -> sql.Composed:
+    def _make_ready(self, kind: OpKind, hot: bool) -> tuple[_Send, _Queue]:
+        """Prepare a statement; return how to send it."""
+        name, pgconn = f"slob_{kind.value}{'_hot' if hot else ''}".encode(), self._connection.pgconn
+        _require(pgconn.prepare(name, self._compose(kind, hot), self._types(kind)), ExecStatus.COMMAND_OK)
+        return partial(pgconn.exec_prepared, name), partial(pgconn.send_query_prepared, name)
+
+    def _compose(self, kind: OpKind, hot: bool) -> bytes:
         """Return a statement with its parameters: the first key, then the values to write."""
         load = self._plan.workload
+        schema = 1 if hot and load.hot_schema_frequency else self._plan.schema
         rows = load.rows_per_update if kind is OpKind.UPDATE else load.work_unit
         return compose_statement(
             kind, self._names, schema, load, into="", key="$1", rows=str(rows), value=self._parameter_of
-        )
+        ).as_bytes(self._connection)
 
     def _parameter_of(self, column: int) -> str:
         """Return the parameter that a column is set to: a constant fill has one value for all."""
@@ -172,31 +171,20 @@ class PostgresStatements:
 class PooledStatements(PostgresStatements):
     """The same through a pooler, which may send each statement to another process: none is prepared."""
 
-    def prepare(self) -> None:
-        """Compose the statements."""
-        for kind in explained_kinds(self._plan.workload):
-            schemas = (self._plan.schema, 1 if self._plan.workload.hot_schema_frequency else self._plan.schema)
-            cold, hot = (self._sender(self._text(kind, schema), self._types(kind)) for schema in schemas)
-            self._send[kind] = (cold, hot)
-            cold_queue, hot_queue = (self._queuer(self._text(kind, schema), self._types(kind)) for schema in schemas)
-            self._queue[kind] = (cold_queue, hot_queue)
-
-    def _text(self, kind: OpKind, schema: int) -> bytes:
-        return self._compose(kind, schema).as_bytes(self._connection)
-
-    def _sender(self, text: bytes, types: Sequence[int]) -> _Send:
-        return lambda values: self._connection.pgconn.exec_params(text, values, types)
-
-    def _queuer(self, text: bytes, types: Sequence[int]) -> _Queue:
-        return lambda values: self._connection.pgconn.send_query_params(text, values, types)
+    def _make_ready(self, kind: OpKind, hot: bool) -> tuple[_Send, _Queue]:
+        pgconn, text, types = self._connection.pgconn, self._compose(kind, hot), self._types(kind)
+        return (
+            lambda values: pgconn.exec_params(text, values, types),
+            lambda values: pgconn.send_query_params(text, values, types),
+        )
 
     def explain(self) -> dict[str, str]:
         """Return the plan of each statement, as the server plans it for these values."""
         plans = {}
         for kind in explained_kinds(self._plan.workload):
-            types = self._types(kind)
-            send = self._sender(b"EXPLAIN (COSTS OFF) " + self._text(kind, self._plan.schema), types)
-            result = send([b"1", *[b""] * (len(types) - 1)][: len(types)])
+            types, text = self._types(kind), b"EXPLAIN (COSTS OFF) " + self._compose(kind, hot=False)
+            values = [b"1", *[b""] * (len(types) - 1)][: len(types)]
+            result = self._connection.pgconn.exec_params(text, values, types)
             _require(result, ExecStatus.TUPLES_OK)
             lines = [(result.get_value(row, 0) or b"").decode() for row in range(result.ntuples)]
             plans[kind.value] = require_index(kind, "\n".join(lines), _OF_ROLE)
