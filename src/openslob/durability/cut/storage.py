@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import selectors
 import shutil
 import subprocess
@@ -25,6 +24,7 @@ from openslob.core.extras import require_extra
 from openslob.durability.cut.contents import PAGE_BYTES
 from openslob.durability.cut.faults import Fault
 from openslob.durability.cut.layer import CutStatistics, NamesModel, Survival
+from openslob.host.device import parse_mounts
 
 _FILE_SYSTEM = "fuse.slob-cut"
 _MOUNT_S = 30
@@ -241,10 +241,9 @@ def remove_stale() -> None:
 
 
 def _mounts() -> list[Path]:
-    """Return where there are mounts of this kind, by /proc/self/mountinfo (proc(5): spaces are octal numbers there)."""
-    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    found = [line.split()[4] for line in lines if line.partition(" - ")[2].startswith(f"{_FILE_SYSTEM} ")]
-    return [Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), each)) for each in found]
+    """Return where there are mounts of this kind."""
+    text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    return [mount.point for mount in parse_mounts(text) if mount.file_system == _FILE_SYSTEM]
 
 
 def _unmount(mountpoint: Path) -> None:

@@ -58,9 +58,6 @@ _BUCKET = sql.SQL(bucket_expression("us"))
 class PostgresStop(ConnectionOwner[psycopg.Connection[Any]]):
     """Holds the lock from `request` until it is closed. A session that can't share it ends its slice."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        super().__init__(connection)
-
     def request(self) -> None:
         """Make every session stop within about half a second."""
         with report_as("the sessions can't be stopped"):
