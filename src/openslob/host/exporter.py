@@ -12,7 +12,6 @@ import platform
 import re
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
@@ -150,7 +149,6 @@ def _escape(name: str) -> str:
     return re.sub(r"[\s\\]", lambda sign: f"\\{ord(sign[0]):03o}", name)
 
 
-@dataclass
 class ExporterHost:
     """A host behind a node_exporter. Implements `openslob.core.host.OtherHost`. FigureUnknownError if it can't be read.
 
@@ -160,14 +158,10 @@ class ExporterHost:
     asked any more until `reopen`.
     """
 
-    address: str
-    hides_processes: str = field(default=NO_PROCESSES, init=False)
-    round_trip_s: float = field(default=0.0, init=False)
-    best_trip_s: float = field(default=float("inf"), init=False)
-
-    def __post_init__(self) -> None:
-        self._url = parse_address(self.address)
-        self.where = redact_url(self.address)
+    def __init__(self, address: str) -> None:
+        self._url, self.where = parse_address(address), redact_url(address)
+        self.hides_processes = NO_PROCESSES
+        self.round_trip_s, self.best_trip_s = 0.0, float("inf")
         self._offset_ns = 0
         self._spent_s = self._made_s = 0.0
         self._open()

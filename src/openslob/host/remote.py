@@ -13,7 +13,7 @@ import re
 import shlex
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,7 +53,6 @@ _OF_QUEUE = (
 )  # fmt: skip
 
 
-@dataclass
 class RemoteHost:
     """A host behind a shell. Implements `openslob.core.host.OtherHost`. Raises FigureUnknownError if it can't be read.
 
@@ -61,21 +60,17 @@ class RemoteHost:
     the other host's clock since its boot minus this host's monotonic clock, to a hundredth of a second and that half.
     """
 
-    shell: RemoteShell
-    hides_processes: str = field(default="", init=False)
-    round_trip_s: float = field(default=0.0, init=False)
-    offset_s: float = field(default=0.0, init=False)
-    _changing: dict[str, None] = field(init=False)
-    _groups: dict[int, str] = field(init=False)
-    _processes: list[RemoteProc] = field(init=False)
-    _copies: Copies = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, shell: RemoteShell) -> None:
+        self.shell = shell
+        self.hides_processes = ""
+        self.round_trip_s = self.offset_s = 0.0
         self._open()
 
     def _open(self) -> None:
         self._copies = Copies()
-        self._changing, self._groups, self._processes = dict.fromkeys(_CHANGING), {}, []
+        self._changing: dict[str, None] = dict.fromkeys(_CHANGING)
+        self._groups: dict[int, str] = {}
+        self._processes: list[RemoteProc] = []
         try:
             self._copy_facts()
         except FigureUnknownError:

@@ -96,7 +96,8 @@ class Counting:
         if before.epoch != after.epoch or (self.whole_server and _were_reset(before.values, after.values)):
             return EngineDelta(unknown={EVERY_FIGURE: WAS_RESET})
         if self.whole_server:
-            delta = _server_delta(before.values, after.values, self.block_size)
+            change = subtract(before.values, after.values)
+            delta = server_delta(change, self.block_size, *are_timed(before.values, after.values))
         else:
             delta = _test_delta(before.values, after.values, self.block_size, self.by_session)
         return delta if self.prompt else _remove_late(delta, (after.server_ns - before.server_ns) / NANOS)
@@ -108,10 +109,6 @@ def _test_delta(before: Values, after: Values, block_size: int, by_session: bool
         # A pooler may give the work loop's sessions another name: their reads would seem to be none.
         change = remove_sessions(change)
     return to_delta(change, block_size, *are_timed(before, after))
-
-
-def _server_delta(before: Values, after: Values, block_size: int) -> EngineDelta:
-    return server_delta(subtract(before, after), block_size, *are_timed(before, after))
 
 
 class PostgresCounters(ConnectionOwner[psycopg.Connection[Any]]):
