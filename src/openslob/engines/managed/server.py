@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from openslob.core.disk import (
     bytes_on_disk,
@@ -44,15 +44,7 @@ _UNTIL_THERE_S = 60.0
 _FIXED = ("version", "bin_dir", "block_size", "data_dir", "standby_of", "made_settings", "table_engine")
 
 
-class Programs(Protocol):
-    """The installed programs of a server."""
-
-    @property
-    def bin(self) -> Path:
-        """Their directory."""
-
-
-P = TypeVar("P", bound=Programs)
+P = TypeVar("P")
 
 
 class LocalServer(ABC, Generic[P]):
