@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from openslob.core.disk import require_space
 from openslob.core.errors import SlobError, UsageError
@@ -26,8 +26,6 @@ from openslob.engines.patience import StoppedError
 from openslob.engines.tables import Check, DataTable, require, summary
 
 Connection = TypeVar("Connection", bound=AbstractContextManager[Any])
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 # How often the caller's thread wakes up while it waits, in s: also how soon a Ctrl-C takes effect.
 _TICK_S = 0.2
@@ -36,36 +34,26 @@ FILLING = "filling tables"
 FINISHING = "indexing, analysing, checking"
 
 
-class Pool(Generic[Connection, Item, Result]):
-    """Threads that do ``work`` on items, each thread with a connection of its own.
+class Pool:
+    """Threads that do ``work`` on the tables of a load, each thread with a connection of its own."""
 
-    ``connect`` opens the connection of a thread. ``cancel`` cancels the running statement of a connection and returns
-    whether the server took the request; it is called from another thread and never raises.
-    """
-
-    def __init__(
-        self,
-        connect: Callable[[], Connection],
-        cancel: Callable[[Connection], bool],
-        work: Callable[[Connection, Item], Result],
-    ) -> None:
-        self._connect = connect
-        self._cancel = cancel
-        self._work = work
+    def __init__(self, loader: Loader[Any], work: Callable[[Any, DataTable], list[Check]]) -> None:
+        self._loader, self._work = loader, work
         self._stopping = Event()
-        self._connections: list[Connection] = []
-        self._results: list[Result] = []
+        self._connections: list[Any] = []
+        self._results: list[Check] = []
         self._errors: list[BaseException] = []
 
-    def run(self, items: Sequence[Item], degree: int, watch: Callable[[], None]) -> list[Result]:
-        """Do the work on all ``items``; return the results in any order.
+    def run(self, degree: int, watch: Callable[[], None]) -> list[Check]:
+        """Do the work on all tables; return what came of it in any order.
 
         ``watch`` is called a few times a second from the caller's thread; an exception in it stops the work. The
         method returns or raises only when all threads have ended.
         """
-        waiting = deque(items)
-        with ThreadPoolExecutor(min(degree, len(items)), "slob-load") as executor:
-            futures = [executor.submit(self._serve, waiting) for _ in range(min(degree, len(items)))]
+        waiting = deque(self._loader.tables)
+        threads = min(degree, len(waiting))
+        with ThreadPoolExecutor(threads, "slob-load") as executor:
+            futures = [executor.submit(self._serve, waiting) for _ in range(threads)]
             try:
                 while not self._wait(futures) and not self._errors:
                     watch()
@@ -80,14 +68,14 @@ class Pool(Generic[Connection, Item, Result]):
         if self._stopping.is_set():
             raise LoadStoppedError
 
-    def _serve(self, waiting: deque[Item]) -> None:
+    def _serve(self, waiting: deque[DataTable]) -> None:
         try:
-            with self._connect() as connection:
+            with self._loader.connect() as connection:
                 self._connections.append(connection)
                 # popleft is atomic; a thread that finds no item left ends
                 with suppress(IndexError):
                     while not self._stopping.is_set():
-                        self._results.append(self._work(connection, waiting.popleft()))
+                        self._results += self._work(connection, waiting.popleft())
         except Exception as error:
             # Once the pool is stopping, an error is only the consequence of a cancel.
             if not self._stopping.is_set():
@@ -105,7 +93,7 @@ class Pool(Generic[Connection, Item, Result]):
         self._stopping.set()
         while not self._wait(futures):
             # A server that takes no request takes no further one either: the waits of the threads end by themselves.
-            all(self._cancel(connection) for connection in self._connections)
+            all(self._loader.cancel(connection) for connection in self._connections)
 
 
 class LoadStoppedError(Exception):
@@ -205,7 +193,7 @@ class DataLoad:
         self._blocks_done, self._blocks_total = 0, sum(table.blocks for table in loader.tables)
         self._counting = Lock()
         self._begun = False
-        self._pool: Pool[Any, Any, list[Check]] = Pool(loader.connect, loader.cancel, self._one_table)
+        self._pool = Pool(loader, self._one_table)
 
     def run(self, degree: int, checks: Mapping[str, str]) -> LoadResult:
         """Fill the tables, ``degree`` at a time, and verify them. SlobError when that fails: nothing is left then."""
@@ -214,12 +202,11 @@ class DataLoad:
             self._loader.begin()
             self._begun = True
             self._report()
-            by_table = self._pool.run(self._loader.tables, degree, self.watch)
+            found = self._pool.run(degree, self.watch)
             blocks = sum(self._loader.finish().values())
             self._report()
         seconds, size = time.monotonic() - began_s, blocks * self._loader.block_size
-        every_check = {**checks, **summary([check for table in by_table for check in table])}
-        return LoadResult(self._spec, seconds, blocks, size, every_check, reused=False)
+        return LoadResult(self._spec, seconds, blocks, size, {**checks, **summary(found)}, reused=False)
 
     def _one_table(self, connection: object, table: DataTable) -> list[Check]:
         def wrote_blocks(count: int) -> None:
