@@ -111,12 +111,13 @@ class Lookout:
             self.offset_ns, self._error_ns, self._read_ns = offset_ns, wrong_ns, answered_ns
 
 
-def histogram_of(latencies_us: Sequence[int]) -> Histogram:
-    """Return the histogram of latencies in whole µs."""
-    counts: Counter[int] = Counter()
-    for us, count in Counter(latencies_us).items():
+def histogram_of(latencies_us: Sequence[int] | Counter[int]) -> Histogram:
+    """Return the histogram of latencies in whole µs, one by one or counted."""
+    counted, counts = Counter(latencies_us), Counter[int]()
+    for us, count in counted.items():
         counts[bucket_of(us)] += count
-    return Histogram(dict(counts), float(sum(latencies_us)), float(max(latencies_us, default=0)))
+    total = sum(us * count for us, count in counted.items())
+    return Histogram(dict(counts), float(total), float(max(counted, default=0)))
 
 
 def _by_kind() -> dict[OpKind, list[int]]:

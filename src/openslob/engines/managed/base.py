@@ -152,7 +152,8 @@ class ManagedServer(Protocol):
     def start(self, *, for_now: bool = False) -> ServerStatus:
         """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for.
 
-        ``for_now``: the server is there, and keeps the specification that it has: its next start is by that again.
+        SlobError if something must be done and another process uses the server. ``for_now``: it is there, and whoever
+        starts it next, even after a crash of this process, finds the specification that it has now.
         """
 
     def stop(self) -> ServerStatus:

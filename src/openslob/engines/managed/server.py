@@ -142,11 +142,6 @@ class LocalServer(ABC, Generic[P]):
     # The life cycle.
 
     def start(self, *, for_now: bool = False) -> ServerStatus:
-        """Make it if it is new, start it if it is down, restart it if it runs with other settings than asked for.
-
-        SlobError if something must be done and another process uses the server. ``for_now``: it is there, and whoever
-        starts it next, even after a crash of this process, finds the specification that it has now.
-        """
         self._for_now = for_now
         self.check_spec()
         check_socket_path(self.layout)

@@ -18,7 +18,8 @@ from psycopg import conninfo, sql
 
 from openslob.core.disk import scratch_folder
 from openslob.core.errors import SlobError
-from openslob.core.histogram import Histogram, bucket_of
+from openslob.core.histogram import Histogram
+from openslob.engines.client_loop import histogram_of
 from openslob.engines.clients import (
     SYSBENCH_WORKLOADS,
     TABLES,
@@ -164,12 +165,7 @@ def _read_log(folder: Path) -> Histogram | None:
         with path.open(encoding="utf-8") as lines:
             counted.update(int(line.split()[_LATENCY_FIELD]) for line in lines)
         path.unlink()
-    histogram = Histogram()
-    buckets: Counter[int] = Counter()
-    for us, count in counted.items():
-        buckets[bucket_of(us)] += count
-    histogram.add(buckets, float(sum(us * count for us, count in counted.items())), float(max(counted, default=0)))
-    return histogram if logs else None
+    return histogram_of(counted) if logs else None
 
 
 def find_pgbench(request: WorkloadRequest) -> tuple[str, list[str]]:
