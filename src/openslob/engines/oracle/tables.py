@@ -27,7 +27,6 @@ from openslob.engines import tables
 from openslob.engines.oracle.connection import Connection, Row, change, query, query_if_visible, statement
 from openslob.engines.oracle.errors import find_refusal
 from openslob.engines.oracle.names import cf1, cf2, index, staging
-from openslob.engines.oracle.page_layout import INITRANS
 from openslob.engines.oracle.tablespace import Tablespace
 from openslob.engines.row_text import CONSTANT, TEXT_COLUMNS, column_bytes, constant_text, random_texts
 from openslob.engines.tables import Check, DataTable, check, key_checks, missing_table, placement_check, stretches
@@ -36,6 +35,9 @@ TEXTS = tuple(f"c{number}" for number in range(2, TEXT_COLUMNS + 2))
 # Each batch is a transaction of its own: large enough to make commits cheap, small enough to be cancelled soon.
 BATCH_BYTES = 16 * MIB
 _COLUMNS = TEXT_COLUMNS + 1
+# PCTFREE 99 closes a block to further rows as soon as its first row fills more than 1 % of it, in blocks of 2 KB to
+# 32 KB. All columns that updates write keep their length: a row never grows, and never leaves its block.
+INITRANS = 4
 # The check of how many blocks a table takes.
 IN_USE = "blocks in use"
 # Beside the rows a segment has bitmaps of its space: one block in 16 of a small segment, fewer in larger ones, and a

@@ -10,7 +10,6 @@ from openslob.core.units import GIB, MIB, format_bytes
 from openslob.core.workload import DataSpec
 from openslob.engines.facts import Finding
 from openslob.engines.oracle.names import grant_select, identifier, quote
-from openslob.engines.oracle.page_layout import index_bytes
 from openslob.engines.oracle.remedies import advise
 from openslob.engines.oracle.server_facts import Survey, no_tablespace
 from openslob.engines.tables import DataTable
@@ -20,6 +19,8 @@ _OVERHEAD = 0.03
 # Sizes of the extents that AUTOALLOCATE makes, by the size of the segment up to which it makes them.
 _EXTENTS: Sequence[tuple[float, int]] = ((MIB, MIB // 16), (64 * MIB, MIB), (GIB, 8 * MIB), (float("inf"), 64 * MIB))
 _UNLIMITED = -1
+# An index entry: header, key with its length, ROWID, its place in the directory; and the levels above.
+_INDEX_ENTRY_BYTES = 20
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def find_for_data(survey: Survey, name: str | None, spec: DataSpec) -> Tablespac
 def estimate_bytes(tables: Sequence[DataTable], block_size: int) -> int:
     """Return the bytes that tables and their indexes take from a tablespace."""
     sizes = [table.blocks * block_size * (1 + _OVERHEAD) for table in tables]
-    sizes += [index_bytes(table.blocks) for table in tables if table.indexed]
+    sizes += [table.blocks * _INDEX_ENTRY_BYTES for table in tables if table.indexed]
     return sum(_round_to_extents(size) for size in sizes)
 
 

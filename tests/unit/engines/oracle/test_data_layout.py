@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from factories.oracle.rowid_text import text_of
 from openslob.core.errors import SlobError
-from openslob.engines.oracle.page_layout import INITRANS
-from openslob.engines.oracle.tables import Rowid, count_adjacent, parse_rowid
+from openslob.engines.oracle.tables import INITRANS, Rowid, count_adjacent, parse_rowid
 from openslob.engines.row_text import TEXT_COLUMNS, column_bytes, constant_text
 
 BLOCK_SIZES = (2048, 4096, 8192, 16384, 32768)
