@@ -200,11 +200,14 @@ class ServerEngine(ABC, Generic[C]):
         raise UsageError(f"{self.target} has no calibration of its own", "leave out --with")
 
 
-class ServerData(ABC, Generic[C]):
+E = TypeVar("E", bound=ServerEngine[Any])
+
+
+class ServerData(ABC, Generic[E, C]):
     """The test data of one database. Implements `openslob.engines.base.DataStore` but for what is abstract."""
 
-    def __init__(self, engine: ServerEngine[C]) -> None:
-        self._server = engine
+    def __init__(self, engine: E) -> None:
+        self._engine = engine
 
     @abstractmethod
     def read_manifest(self, connection: C) -> LoadManifest | None:
@@ -219,15 +222,15 @@ class ServerData(ABC, Generic[C]):
         """Remove all that a load made, and return the names."""
 
     def state(self) -> DataState | None:
-        with self._server.querying(f"{self._server.target} can't be checked") as connection:
+        with self._engine.querying(f"{self._engine.target} can't be checked") as connection:
             loaded = self.read_manifest(connection)
             return loaded.data_state() if loaded else None
 
     def load(self, spec: DataSpec, degree: int, progress: ProgressSink, cancelled: Callable[[], bool]) -> LoadResult:
-        server = self._server
-        with server.driver_errors.report_as("the load failed"):
+        engine = self._engine
+        with engine.driver_errors.report_as("the load failed"):
             return load(
-                lambda: server.open("load"),
+                lambda: engine.open("load"),
                 self.read_manifest,
                 lambda connection: self.prepare(connection, spec, degree),
                 spec,
@@ -240,5 +243,5 @@ class ServerData(ABC, Generic[C]):
         return ()
 
     def drop(self) -> list[str]:
-        with self._server.querying(f"can't drop the data of {self._server.target}", "drop") as connection:
+        with self._engine.querying(f"can't drop the data of {self._engine.target}", "drop") as connection:
             return self.remove(connection)

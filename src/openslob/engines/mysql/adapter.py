@@ -329,12 +329,8 @@ class MysqlEngine(ServerEngine[Connection]):
         return [f"connection {number}" for number in numbers]
 
 
-class MysqlData(ServerData[Connection]):
+class MysqlData(ServerData[MysqlEngine, Connection]):
     """The test tables of one database."""
-
-    def __init__(self, engine: MysqlEngine) -> None:
-        super().__init__(engine)
-        self._engine = engine
 
     def read_manifest(self, connection: Connection) -> LoadManifest | None:
         return manifest.read(connection, self._engine.names, self._engine.tables)

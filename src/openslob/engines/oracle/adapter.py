@@ -174,12 +174,8 @@ class OracleEngine(ServerEngine[Connection]):
             return run_table.end_sessions(connection, self.target)
 
 
-class OracleData(ServerData[Connection]):
+class OracleData(ServerData[OracleEngine, Connection]):
     """The test tables in one user's schema."""
-
-    def __init__(self, engine: OracleEngine) -> None:
-        super().__init__(engine)
-        self._engine = engine
 
     def read_manifest(self, connection: Connection) -> LoadManifest | None:
         return manifest.read(connection)

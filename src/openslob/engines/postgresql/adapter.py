@@ -405,12 +405,8 @@ class PostgresEngine(ServerEngine[Connection]):
         return [f"process {pid} of the server" for pid, _ in pids]
 
 
-class PostgresData(ServerData[Connection]):
+class PostgresData(ServerData[PostgresEngine, Connection]):
     """The test tables of one database."""
-
-    def __init__(self, engine: PostgresEngine) -> None:
-        super().__init__(engine)
-        self._engine = engine
 
     def read_manifest(self, connection: Connection) -> LoadManifest | None:
         return manifest.read(connection, self._engine.names)
