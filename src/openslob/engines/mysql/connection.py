@@ -23,7 +23,7 @@ from pymysql.cursors import DictCursor
 from openslob.core.errors import SlobError, UsageError, of_the_system
 from openslob.core.secrets import redact_url, require_target
 from openslob.engines.base import CANCEL_S
-from openslob.engines.mysql.errors import code_of, explain_error, report_as
+from openslob.engines.mysql.errors import explain_error, ignoring, report_as
 from openslob.engines.mysql.names import DEFAULT_DATABASE
 from openslob.engines.patience import POLL_S, Watch
 from openslob.engines.sql import read_statements
@@ -347,12 +347,9 @@ def statement(file: str, name: str, **identifiers: object) -> str:
 
 def is_on(connection: Connection, variable: str) -> bool:
     """Return whether a setting is on; False for a setting that this product does not have."""
-    try:
+    with ignoring(ER.UNKNOWN_SYSTEM_VARIABLE):
         return bool(query(connection, f"SELECT @@{variable} AS its_on")[0]["its_on"])
-    except pymysql.Error as error:
-        if code_of(error) != ER.UNKNOWN_SYSTEM_VARIABLE:
-            raise
-        return False
+    return False
 
 
 def kill(params: MysqlParams, connection_id: int, seconds: float = CANCEL_S) -> None:

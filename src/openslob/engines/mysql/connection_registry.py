@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import pymysql
 from pymysql.constants import ER
 
 from openslob.engines.mysql.connection import Connection, Row, is_on, query, statement
-from openslob.engines.mysql.errors import code_of
+from openslob.engines.mysql.errors import code_of, ignoring
 from openslob.engines.mysql.names import MysqlNames
 
 _MISSING = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR)
@@ -51,26 +51,17 @@ def on_this_server(connection: Connection) -> Iterator[None]:
         query(connection, statement("connection_registry", "logged"))
 
 
-@contextmanager
-def if_there_is_one() -> Iterator[None]:
+def if_there_is_one() -> AbstractContextManager[None]:
     """Ignore that there is no table yet, as before the first load, or that this user or this copy may not write it."""
-    try:
-        yield
-    except pymysql.Error as error:
-        if code_of(error) not in (*_MISSING, *_DENIED, ER.OPTION_PREVENTS_STATEMENT):
-            raise
+    return ignoring(*_MISSING, *_DENIED, ER.OPTION_PREVENTS_STATEMENT)
 
 
 def sessions(connection: Connection, names: MysqlNames, pattern: str) -> Sequence[int]:
     """Return the numbers of open connections whose purpose matches the LIKE pattern ``pattern``."""
-    try:
-        rows = _query(connection, names, "sessions", purpose=pattern)
-    except pymysql.Error as error:
-        # A user without rights has no sessions; the check of rights says what to grant.
-        if code_of(error) in (*_MISSING, *_DENIED):
-            return []
-        raise
-    return [row["connection"] for row in rows]
+    # A user without rights has no sessions; the check of rights says what to grant.
+    with ignoring(*_MISSING, *_DENIED):
+        return [row["connection"] for row in _query(connection, names, "sessions", purpose=pattern)]
+    return []
 
 
 def purposes(connection: Connection, names: MysqlNames) -> Mapping[int, str]:
@@ -93,13 +84,10 @@ def _in_words(purpose: str) -> str:
 
 def purpose_of(connection: Connection, names: MysqlNames, number: int) -> str | None:
     """Return the purpose of another connection; None when it is not ours, or nothing was loaded yet."""
-    try:
+    with ignoring(*_MISSING):
         rows = _query(connection, names, "purpose", connection=number)
-    except pymysql.Error as error:
-        if code_of(error) in _MISSING:
-            return None
-        raise
-    return rows[0]["purpose"] if rows else None
+        return rows[0]["purpose"] if rows else None
+    return None
 
 
 def _query(connection: Connection, names: MysqlNames, name: str, /, **values: object) -> Sequence[Row]:

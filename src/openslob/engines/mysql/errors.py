@@ -96,6 +96,16 @@ def report_as(what: str) -> Iterator[None]:
         raise kind(f"{what}: {explain_error(error)}", _remedy(error)) from error
 
 
+@contextmanager
+def ignoring(*codes: int) -> Iterator[None]:
+    """End the block, and go on after it, when the server or the library answers with one of these numbers."""
+    try:
+        yield
+    except pymysql.Error as error:
+        if code_of(error) not in codes:
+            raise
+
+
 def _remedy(error: BaseException) -> str:
     # An untrusted certificate is reported as a server that can't be reached.
     if "SSL" in explain_error(error) and code_of(error) == CR.CR_CONN_HOST_ERROR:

@@ -18,7 +18,7 @@ from openslob.core.errors import SlobError
 from openslob.engines.common_checks import LOCK_PATIENCE_S
 from openslob.engines.mysql.connection import Connection, Row, is_on, query, statement
 from openslob.engines.mysql.connection_registry import on_this_server
-from openslob.engines.mysql.errors import code_of, explain_error
+from openslob.engines.mysql.errors import explain_error, ignoring
 from openslob.engines.mysql.names import MysqlNames
 
 # One lock for the whole server, whichever database a run uses.
@@ -155,14 +155,10 @@ def _holders(connection: Connection) -> Row:
 
 
 def _read_recorded(connection: Connection, names: MysqlNames) -> list[LeftoverSetting]:
-    try:
-        with on_this_server(connection):
-            rows = query(connection, statement("global_settings", "recorded", borrowed=names.name_borrowed()))
-    except pymysql.Error as error:
-        if code_of(error) in _MISSING:
-            return []
-        raise
-    return [LeftoverSetting(row["setting"], row["own"], row["ours"]) for row in rows]
+    with ignoring(*_MISSING), on_this_server(connection):
+        rows = query(connection, statement("global_settings", "recorded", borrowed=names.name_borrowed()))
+        return [LeftoverSetting(row["setting"], row["own"], row["ours"]) for row in rows]
+    return []
 
 
 def _forget(connection: Connection, names: MysqlNames, setting: str) -> None:

@@ -21,7 +21,7 @@ from openslob.engines.managed.account import ServerAccount
 from openslob.engines.mysql import server_config as config
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import Connection, query, statement
-from openslob.engines.mysql.errors import code_of, explain_error
+from openslob.engines.mysql.errors import explain_error, ignoring
 from openslob.engines.mysql.names import quote
 from openslob.engines.settings import Effect, ServerSetting, SettingChange, not_known, not_of_sessions, not_taken
 
@@ -221,13 +221,10 @@ class MysqlSessionSettings:
 
     def _has_its_own(self, name: str) -> bool:
         """Return whether each session has a value of its own: MySQL's catalogue does not say."""
-        try:
+        with ignoring(ER.INCORRECT_GLOBAL_LOCAL_VAR):
             query(self._connection, statement("catalogue", "own", setting=quote(name)))
-        except pymysql.Error as error:
-            if code_of(error) != ER.INCORRECT_GLOBAL_LOCAL_VAR:
-                raise
-            return False
-        return True
+            return True
+        return False
 
     def require(self, setting: ServerSetting, value: str) -> None:
         """Set the value in this session. UsageError if the server refuses, or makes another one of it."""
@@ -241,11 +238,8 @@ class MysqlSessionSettings:
 
 
 def _variables(connection: Connection) -> list[Variable]:
-    try:
+    with ignoring(ER.UNKNOWN_TABLE, ER.NO_SUCH_TABLE):
         return [variable(list(row.values())) for row in query(connection, statement("catalogue", "settings"))]
-    except pymysql.Error as error:
-        if code_of(error) not in (ER.UNKNOWN_TABLE, ER.NO_SUCH_TABLE):
-            raise
     # Which of them a session may change the server says when it is tried.
     rows = query(connection, statement("catalogue", "of_sessions"))
     return [Variable(row["Variable_name"].lower(), "SESSION", False, "", (), str(row["Value"]), False) for row in rows]

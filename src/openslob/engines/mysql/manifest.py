@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-import pymysql
 from pymysql.constants import ER
 
 from openslob.core.workload import DataSpec
 from openslob.engines.manifest import LoadManifest, make_row, parse_blocks, require_all_tables
-from openslob.engines.mysql.connection import Connection, query, statement
-from openslob.engines.mysql.errors import code_of
+from openslob.engines.mysql.connection import Connection, Row, query, statement
+from openslob.engines.mysql.errors import ignoring
 from openslob.engines.mysql.names import TABLES, MysqlNames, quote
 from openslob.engines.mysql.table_engine import TableEngine
 from openslob.engines.mysql.tables import tables_of
@@ -31,12 +30,9 @@ _LEAVES, _ALLOCATED = "leaves", "allocated"
 
 def read(connection: Connection, names: MysqlNames, tables: TableEngine) -> LoadManifest | None:
     """Return the manifest, or None when nothing was loaded."""
-    try:
+    rows: Sequence[Row] = ()
+    with ignoring(*_MISSING):
         rows = query(connection, statement("manifest", "read", manifest=names.manifest()))
-    except pymysql.Error as error:
-        if code_of(error) in _MISSING:
-            return None
-        raise
     if not rows:
         return None
     row = rows[0]
@@ -63,13 +59,10 @@ def read(connection: Connection, names: MysqlNames, tables: TableEngine) -> Load
 
 def _read_compressible(connection: Connection, names: MysqlNames) -> int | None:
     """Return the share of the text that is constant all the same; None in a manifest of an earlier version."""
-    try:
+    with ignoring(ER.BAD_FIELD_ERROR):
         found = query(connection, statement("manifest", "compressible", manifest=names.manifest()))[0]["compressible"]
-    except pymysql.Error as error:
-        if code_of(error) != ER.BAD_FIELD_ERROR:
-            raise
-        return None
-    return None if found is None else int(found)
+        return None if found is None else int(found)
+    return None
 
 
 def _find_altered(connection: Connection, names: MysqlNames) -> dict[str, str]:
@@ -119,11 +112,8 @@ def finish(connection: Connection, names: MysqlNames, spec: DataSpec, tables: Ta
 
 def require_entry(connection: Connection, names: MysqlNames) -> None:
     """Raise the driver's error when this user may not use the database at all; nothing when there is none."""
-    try:
+    with ignoring(ER.BAD_DB_ERROR):
         query(connection, statement("schema", "use", database=names.schema()))
-    except pymysql.Error as error:
-        if code_of(error) != ER.BAD_DB_ERROR:
-            raise
 
 
 def remove(connection: Connection, names: MysqlNames, tables: TableEngine) -> list[str]:

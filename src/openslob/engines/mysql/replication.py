@@ -19,7 +19,7 @@ from openslob.core.errors import SlobError
 from openslob.engines.copies import CopyReading, LogPosition
 from openslob.engines.managed.base import ServerSpec
 from openslob.engines.mysql.connection import Connection, open_connection, parse, query, query_shown, statement
-from openslob.engines.mysql.errors import code_of, report_as
+from openslob.engines.mysql.errors import code_of, ignoring, report_as
 from openslob.engines.patience import PROBE_S, NoAnswerError, Patience, Watch, Work, wait
 from openslob.engines.server_engine import ConnectionOwner
 
@@ -101,14 +101,11 @@ class MysqlCopyReader(ConnectionOwner[Connection]):
             return CopyReading(self._end_of_log())
 
     def _end_of_log(self) -> LogPosition | None:
-        try:
+        with ignoring(ER.NO_BINARY_LOGGING):
             rows = query(self._connection, statement("replication", "logs"))
-        except pymysql.Error as error:
-            if code_of(error) == ER.NO_BINARY_LOGGING:
-                return None
-            raise
-        sizes = {_number(row["Log_name"]): int(row["File_size"]) for row in rows}
-        return LogPosition(sizes[max(sizes)], max(sizes), sizes) if sizes else None
+            sizes = {_number(row["Log_name"]): int(row["File_size"]) for row in rows}
+            return LogPosition(sizes[max(sizes)], max(sizes), sizes) if sizes else None
+        return None
 
 
 def copy_reading(status: Mapping[str, Any]) -> CopyReading:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pymysql
 from pymysql.constants import ER
 
 from openslob.core.errors import SlobError, UsageError
@@ -22,7 +21,7 @@ from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import Connection, query, statement
-from openslob.engines.mysql.errors import code_of
+from openslob.engines.mysql.errors import ignoring
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import PageLayout
@@ -133,13 +132,10 @@ def _sum(status: Mapping[str, float], *names: str) -> float | None:
 
 def _ask_if_allowed(connection: Connection, what: str) -> bool:
     """Have the server do something that needs SUPER; return whether this user has that right."""
-    try:
+    with ignoring(ER.SPECIFIC_ACCESS_DENIED_ERROR):
         query(connection, statement("rocksdb", what))
-    except pymysql.Error as error:
-        if code_of(error) != ER.SPECIFIC_ACCESS_DENIED_ERROR:
-            raise
-        return False
-    return True
+        return True
+    return False
 
 
 class RocksTables(TableEngine):

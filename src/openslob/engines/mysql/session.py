@@ -21,7 +21,7 @@ from openslob.engines.mysql.connection import (
     query,
     thread_id,
 )
-from openslob.engines.mysql.errors import code_of, report_as
+from openslob.engines.mysql.errors import code_of, ignoring, report_as
 from openslob.engines.mysql.known_settings import read_shown, set_in_session
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.slice_procedure import (
@@ -93,14 +93,8 @@ class MysqlSession(ConnectionOwner[Connection]):
             self._set[change.name] = set_in_session(self._connection, change.name, change.value)
         for name in ("own", "isolation", "patience", "clock", "plan"):
             query(self._connection, statements[name])
-        self._run_calls_once()
-
-    def _run_calls_once(self) -> None:
-        try:
-            query(self._connection, read_statements(PACKAGE, "session")["once"])
-        except pymysql.Error as error:
-            if code_of(error) != ER.UNKNOWN_SYSTEM_VARIABLE:
-                raise
+        with ignoring(ER.UNKNOWN_SYSTEM_VARIABLE):
+            query(self._connection, statements["once"])
 
     def plans(self) -> dict[str, str]:
         with report_as(f"session {self._plan.number} was lost"):

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pymysql
 from pymysql.constants import ER
 
 from openslob.core.method import BLOCK_TOLERANCE
@@ -17,7 +16,7 @@ from openslob.engines.managed.base import ServerSpec
 from openslob.engines.managed.layout import ConfigLine
 from openslob.engines.mysql.binaries import MariaPrograms
 from openslob.engines.mysql.connection import Connection, query, statement
-from openslob.engines.mysql.errors import code_of
+from openslob.engines.mysql.errors import ignoring
 from openslob.engines.mysql.global_settings import GlobalSettingsOverride
 from openslob.engines.mysql.names import MysqlNames
 from openslob.engines.mysql.page_layout import PageLayout
@@ -88,13 +87,9 @@ class TableEngine:
 
     def count_blocks(self, connection: Connection, names: MysqlNames) -> TableBlocks:
         """Return the blocks of each of our tables by name, as last analysed."""
-        try:
-            leaves = self._by_table(connection, names, "leaf_pages")
-        except pymysql.Error as error:
-            if code_of(error) not in _DENIED:
-                raise
-            return TableBlocks(self.count_allocated(connection, names), leaves_only=False)
-        return TableBlocks(leaves, leaves_only=True)
+        with ignoring(*_DENIED):
+            return TableBlocks(self._by_table(connection, names, "leaf_pages"), leaves_only=True)
+        return TableBlocks(self.count_allocated(connection, names), leaves_only=False)
 
     def count_allocated(self, connection: Connection, names: MysqlNames) -> dict[str, int]:
         """Return the blocks that the server reserved for each of our tables by name, with empty ones."""
