@@ -38,8 +38,7 @@ _PREFIX = re.compile(r"^[\d-]+ +[\d:.]+ (\w+ )?(\[\d+\] |\d+ )?")
 class ServerLog:
     """The log of one server from this moment on, if it has one that this user may read."""
 
-    main_pid: int
-    created: float
+    main: psutil.Process
     path: Path
     position: int
 
@@ -51,7 +50,7 @@ class ServerLog:
             found, path = link.stat(), link.readlink()
             if not stat.S_ISREG(found.st_mode) or not path.samefile(link) or not os.access(path, os.R_OK):
                 return None
-            return cls(main_pid, psutil.Process(main_pid).create_time(), path, found.st_size)
+            return cls(psutil.Process(main_pid), path, found.st_size)
         except (OSError, psutil.Error):
             return None
 
@@ -65,9 +64,9 @@ class ServerLog:
             severity, _, message = line.partition(":  ")
             has = f", reports it as {severity}" if message and message in known else f": {line}"
             return f"the server's log, {self.path}{has}"
-        if self._is_running():
+        if lives(self.main):
             return ""
-        return f"process {self.main_pid} of the server is gone; its log, {self.path}, does not say why, as after a kill"
+        return f"process {self.main.pid} of the server is gone; its log, {self.path}, does not say why, as after a kill"
 
     def lines(self) -> Sequence[str]:
         """Return what the server has written to it since then, up to some megabytes."""
@@ -79,12 +78,13 @@ class ServerLog:
         except OSError:
             return ()
 
-    def _is_running(self) -> bool:
-        try:
-            process = psutil.Process(self.main_pid)
-            return process.create_time() == self.created and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
-            return False
+
+def lives(process: psutil.Process) -> bool:
+    """Return whether a process is there: one that ended may still be a zombie."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
 
 
 def cause_in(lines: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import psutil
 
 from openslob.core.errors import SlobError
-from openslob.host.server_log import ServerLog, complaints_in
+from openslob.host.server_log import ServerLog, complaints_in, lives
 
 # How long a server that aborts may write to its log, in s.
 _ABORT_S = 2.0
@@ -35,10 +35,7 @@ class Witness:
 
     def lives(self) -> bool:
         """Return whether the main process is there."""
-        try:
-            return self.main.is_running() and self.main.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
-            return False
+        return lives(self.main)
 
     def has_restarted(self) -> bool:
         """Return whether none of the processes is left that the main one had."""
