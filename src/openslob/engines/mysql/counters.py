@@ -148,22 +148,14 @@ def _without(delta: EngineDelta, change: Values) -> EngineDelta:
     if own.keys() < _OF_FILES.keys():
         return delta
     fewer, faster = (getattr(delta, name) - own[name] for name in ("read_requests", "read_time_us"))
-    waits = [_less(wait, fewer, faster) for wait in delta.timed_waits]
+    waits = [replace(each, count=each.count - fewer, time_us=each.time_us - faster) for each in delta.timed_waits]
     return replace(delta, **own, timed_waits=[wait for wait in waits if wait.count > 0])
-
-
-def _less(wait: TimedWait, count: float, time_us: float) -> TimedWait:
-    return replace(wait, count=wait.count - count, time_us=wait.time_us - time_us)
-
-
-def _are_reads_known(others: Values) -> bool:
-    return others.keys() >= _OF_FILES.keys()
 
 
 def _find_still_shared(delta: EngineDelta, others: Values) -> frozenset[str]:
     """Return what others' work can't be taken out of; all timed waits are reads."""
     known = {*others, "log", "purge_lag"} if others.keys() >= set(_OF_CHANGES) else others.keys()
-    events = set() if _are_reads_known(others) else {wait.event for wait in delta.timed_waits}
+    events = set() if others.keys() >= _OF_FILES.keys() else {wait.event for wait in delta.timed_waits}
     return (_SERVER_WIDE - known) | events
 
 

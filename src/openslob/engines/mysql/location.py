@@ -47,13 +47,11 @@ def locate(connection: Connection) -> ServerLocation:
 
 def locate_on(host: OtherHost, connection: Connection, named: int | None) -> ServerLocation:
     """Return the server's process on another host, and its data directory, as far as the user there may see them."""
-    return peer_process.locate_elsewhere(
-        host, lambda: _server_on(host, connection), named, lambda: _name_directory(connection)
-    )
 
+    def name_directory() -> str:
+        return str(query(connection, statement("facts", "data_directory"))[0]["place"])
 
-def _name_directory(connection: Connection) -> str:
-    return str(query(connection, statement("facts", "data_directory"))[0]["place"])
+    return peer_process.locate_elsewhere(host, lambda: _server_on(host, connection), named, name_directory)
 
 
 def _server_on(host: OtherHost, connection: Connection) -> int:

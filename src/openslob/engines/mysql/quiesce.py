@@ -86,7 +86,8 @@ def flush_pages(connection: Connection, override: GlobalSettingsOverride, patien
     except SlobError as error:
         return f"dirty pages were not written out: {error.what}"
     try:
-        return wait_until_clean(lambda: _dirty_pages(connection), patience.check)
+        dirty = statement("facts", "dirty")
+        return wait_until_clean(lambda: int(query(connection, dirty)[0]["Value"]), patience.check)
     finally:
         override.restore()
 
@@ -117,7 +118,3 @@ def wait_until_clean(
         time.sleep(_POLL_EVERY_S)
         dirty = count_dirty()
     return done
-
-
-def _dirty_pages(connection: Connection) -> int:
-    return int(query(connection, statement("facts", "dirty"))[0]["Value"])

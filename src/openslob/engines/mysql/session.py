@@ -127,12 +127,10 @@ class MysqlSession(ConnectionOwner[Connection]):
         try:
             return self._rows(call, values, histograms)
         except pymysql.Error as error:
-            if code_of(error) == ER.LOCK_DEADLOCK and self._can_resume():
+            kept = read_statements(PACKAGE, "resume")["kept"]
+            if code_of(error) == ER.LOCK_DEADLOCK and query(self._connection, kept)[0]["kept"]:
                 return None
             raise
-
-    def _can_resume(self) -> bool:
-        return bool(query(self._connection, read_statements(PACKAGE, "resume")["kept"])[0]["kept"])
 
     def _rows(self, call: str, values: Sequence[object], histograms: SliceHistograms) -> Row:
         last = None

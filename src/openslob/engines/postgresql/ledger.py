@@ -146,13 +146,11 @@ class PostgresLedger:
         counts = []
         for way, count in (("scan", "count_in_table"), ("no_seqscan", "count_by_index")):
             connection.execute(statement("ledger", way))
-            counts.append([_row(connection, self._count(count, part))[0] for part in _INDEXED])
+            texts = [statement("ledger", count, relation=self._identifiers[part]) for part in _INDEXED]
+            counts.append([_row(connection, text)[0] for text in texts])
         for part, in_table, by_index in zip(_INDEXED, *counts, strict=True):
             if by_index != in_table:
                 yield f"{self._identifiers[part].as_string()} has {in_table} rows, and {by_index} by its index"
-
-    def _count(self, name: str, part: str) -> sql.Composed:
-        return statement("ledger", name, relation=self._identifiers[part])
 
     def _by_amcheck(self, connection: Connection) -> Iterator[str]:
         with connection.transaction(force_rollback=True):
