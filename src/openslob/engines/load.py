@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any, Protocol, TypeVar
@@ -198,13 +198,16 @@ class DataLoad:
     def run(self, degree: int, checks: Mapping[str, str]) -> LoadResult:
         """Fill the tables, ``degree`` at a time, and verify them. SlobError when that fails: nothing is left then."""
         began_s = time.monotonic()
-        with self._clean_up_on_failure():
+        try:
             self._loader.begin()
             self._begun = True
             self._report()
             found = self._pool.run(degree, self.watch)
             blocks = sum(self._loader.finish().values())
             self._report()
+        except BaseException as error:
+            self._clean_up_after(error)
+            raise
         seconds, size = time.monotonic() - began_s, blocks * self._loader.block_size
         return LoadResult(self._spec, seconds, blocks, size, {**checks, **summary(found)}, reused=False)
 
@@ -229,14 +232,6 @@ class DataLoad:
     def _report(self) -> None:
         done, total = self._blocks_done, self._blocks_total
         self._progress(LoadProgress(FILLING if done < total else FINISHING, done, total))
-
-    @contextmanager
-    def _clean_up_on_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:
-            self._clean_up_after(error)
-            raise
 
     def _clean_up_after(self, error: BaseException) -> None:
         """Remove what the load made; when that fails too, report both reasons."""

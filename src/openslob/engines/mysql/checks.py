@@ -136,7 +136,7 @@ def findings(
 ) -> Iterator[Finding]:
     """Yield all findings; ``data_state`` is called only after the checks of server and rights."""
     identity = query(connection, tables.identity)[0]
-    grants = _grants(connection)
+    grants = [str(text) for row in query(connection, statement("facts", "grants")) for text in row.values()]
     yield from check_path(workload, NO_LOCAL_PATH)
     yield from common_checks.check_loop(workload, facts)
     if workload.churns and tables.no_churn:
@@ -342,10 +342,6 @@ def _database_pattern(text: str) -> re.Pattern[str]:
     r"""Return the pattern of a database's name in a grant: % and _ are wildcards unless a \ is before them."""
     pieces = re.findall(r"\\?.", text, re.DOTALL)
     return re.compile("".join(_WILDCARDS.get(piece, re.escape(piece[-1])) for piece in pieces), re.DOTALL)
-
-
-def _grants(connection: Connection) -> list[str]:
-    return [str(text) for row in query(connection, statement("facts", "grants")) for text in row.values()]
 
 
 def may_set(grants: Iterable[str]) -> bool:

@@ -5,7 +5,7 @@ The stop signal is a named lock that is held when the sessions must stop.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -243,14 +243,11 @@ class SliceHistograms:
 
 def _add(histogram: Histogram, us: NDArray[np.int64]) -> None:
     if us.size:
-        histogram.add(_count_by_bucket(buckets_of(us)), float(us.sum()), float(us.max()))
+        buckets, counts = np.unique(buckets_of(us), return_counts=True)
+        counted = zip(buckets.tolist(), counts.tolist(), strict=True)
+        histogram.add(counted, float(us.sum()), float(us.max()))
 
 
 def buckets_of(us: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the bucket numbers of latencies in whole µs: the last bucket whose lower edge is not above the latency."""
     return np.searchsorted(_LOWER_EDGES_US, us, side="right").astype(np.int64) - 1
-
-
-def _count_by_bucket(buckets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    numbers, counts = np.unique(buckets, return_counts=True)
-    return zip(numbers.tolist(), counts.tolist(), strict=True)

@@ -153,7 +153,7 @@ class BenchSession:
 
     def run_for(self, length: float) -> SliceResult:
         """Run operations for so long."""
-        until = read_clock_us(self.connection) * 1000 + int(length * NANOS)
+        until = int(query(self.connection, statement("prove", "now"))[0]["us"]) * 1000 + int(length * NANOS)
         return self._run(SliceRequest(self._done, 0, until, 0, None))
 
     def _run(self, order: SliceRequest) -> SliceResult:
@@ -181,11 +181,6 @@ class BenchSession:
             raise
         finally:
             thread.join(length + _PATIENCE_S)
-
-
-def read_clock_us(connection: Connection) -> int:
-    """Return the server's clock in µs since the epoch."""
-    return int(query(connection, statement("prove", "now"))[0]["us"])
 
 
 def read_own_figures(connection: Connection) -> Mapping[str, int]:

@@ -106,7 +106,8 @@ def open_questions(connect: Callable[[str], Connection], params: ConnectParams) 
     bench = Bench(connect, params)
     try:
         with bench.connect() as connection:
-            about, named = _describe_driver(connection), _collect_names(connection, params)
+            mode, named = "thin" if connection.raw.thin else "thick", _collect_names(connection, params)
+        about = {"driver": f"python-oracledb {oracledb.__version__}, {mode} mode"}
         yield Proving(list_questions(bench), about, named, is_plain, _WHERE)
     finally:
         bench.clean()
@@ -115,11 +116,6 @@ def open_questions(connect: Callable[[str], Connection], params: ConnectParams) 
 def is_plain(value: str) -> bool:
     """Return whether a setting's value is a number or a usual word, and not the name of a host, user or file."""
     return bool(_PLAIN.fullmatch(value))
-
-
-def _describe_driver(connection: Connection) -> dict[str, str]:
-    mode = "thin" if connection.raw.thin else "thick"
-    return {"driver": f"python-oracledb {oracledb.__version__}, {mode} mode"}
 
 
 def _collect_names(connection: Connection, params: ConnectParams) -> list[str]:
