@@ -16,7 +16,6 @@ from contextlib import suppress
 from ctypes.util import find_library
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from openslob.core.errors import SlobError
@@ -82,9 +81,7 @@ class CutStorage:
         self._mount()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Sync everything, unless it was cut, and remove the mount."""
         with suppress(SlobError):  # what ends may be gone already; the mount is removed in any case
             self.sync()
