@@ -66,7 +66,7 @@ class ConnectionOwner(Generic[C]):
 class ServerEngine(ABC, Generic[C]):
     """One database of one server as a target: the part of `openslob.engines.base.Engine` that is the same for all."""
 
-    driver_errors: ClassVar[DriverErrors]
+    driver_errors: DriverErrors
     # Kinds of statements by the purpose of the connection; all others are short.
     work: ClassVar[Mapping[str, Work]]
     # Why a server does not answer, on any connection.
