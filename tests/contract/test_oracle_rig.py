@@ -153,14 +153,17 @@ def changed(monkeypatch):
     return change
 
 
-# Faults in the tests' reach change with the tests and the work loop alone: one of the mix, of keys and of time each time.
+# Faults in the tests' reach change with the tests and the work loop alone: one of the mix, of keys and of time each
+# time.
 EACH_TIME = {"a quota loses its remainder", "the last key is never drawn", "an operation begins after the end"}
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        pytest.param(fault, id=fault.name.replace(" ", "_"), marks=[] if fault.name in EACH_TIME else pytest.mark.nightly)
+        pytest.param(
+            fault, id=fault.name.replace(" ", "_"), marks=[] if fault.name in EACH_TIME else pytest.mark.nightly
+        )
         for fault in FAULTS
     ],
 )

@@ -300,7 +300,9 @@ def series_of(key: Parameters, group: Sequence[Point], axes: Axes, called: str =
     rates = [(point.sessions, x) for point in ordered if (x := point.mean(axes.throughput)) is not None]
     by_sessions = all(point.along == SESSIONS for point in ordered)
     scaling = fit([sessions for sessions, _ in rates], [x for _, x in rates]) if by_sessions else NoFit(ONE_COUNT)
-    return Series(key, called or label(key), ordered, axes, knee, scaling, _find_exhausted(ordered, knee, axes.throughput))
+    return Series(
+        key, called or label(key), ordered, axes, knee, scaling, _find_exhausted(ordered, knee, axes.throughput)
+    )
 
 
 def _find_exhausted(ordered: Sequence[Point], result: KneeResult, throughput: str) -> Exhausted | None:
