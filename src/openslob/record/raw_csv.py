@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import StrEnum
 from io import StringIO
 from itertools import groupby
@@ -122,6 +123,32 @@ RESTORE = "restore it, or move its folder elsewhere (`slob show` needs run.json 
 _Row = TypeVar("_Row")
 
 
+@dataclass
+class SliceRow:
+    """A row of `slices.csv`: a slice of a session, or several that are taken together.
+
+    ``busy_us`` is the time inside operations, ``max_us`` the longest one; None if there was none.
+    """
+
+    session: int
+    number: int
+    start_ns: int
+    end_ns: int
+    first_op_ns: int | None
+    counts: SliceCounts
+    busy_us: float
+    max_us: float | None
+    due_ns: int | None
+
+    def join(self, later: SliceRow) -> None:
+        """Take a later slice of the session together with this one."""
+        self.end_ns, self.due_ns = later.end_ns, later.due_ns
+        self.first_op_ns = later.first_op_ns if self.first_op_ns is None else self.first_op_ns
+        self.counts += later.counts
+        self.busy_us += later.busy_us
+        self.max_us = max((us for us in (self.max_us, later.max_us) if us is not None), default=None)
+
+
 class RawCsv:
     """The CSV files of one run. It is not thread-safe: only the recorder's thread calls it.
 
@@ -158,31 +185,16 @@ class RawCsv:
         due_ns: int | None = None,
     ) -> None:
         """Write slice ``number`` (from 0) of a session; moments are those of the server's clock."""
-        self.slice_row(session, number, start_ns, end_ns, first_op_ns, counts, *self.times_of(latency), due_ns)
-
-    @staticmethod
-    def times_of(latency: Mapping[OpKind, Histogram]) -> tuple[float, float | None]:
-        """Return the time inside operations, and the longest one; None if there was none."""
         busy_us = sum(histogram.sum_us for histogram in latency.values())
-        return busy_us, max((histogram.max_us for histogram in latency.values() if histogram.counts), default=None)
+        max_us = max((histogram.max_us for histogram in latency.values() if histogram.counts), default=None)
+        self.add_slice(SliceRow(session, number, start_ns, end_ns, first_op_ns, counts, busy_us, max_us, due_ns))
 
-    def slice_row(
-        self,
-        session: int,
-        number: int,
-        start_ns: int,
-        end_ns: int,
-        first_op_ns: int | None,
-        counts: SliceCounts,
-        busy_us: float,
-        max_us: float | None,
-        due_ns: int | None,
-    ) -> None:
-        """Write the row of one slice, or of several that are taken together."""
-        values = counts.values()
+    def add_slice(self, made: SliceRow) -> None:
+        """Write the row of a slice."""
+        values = made.counts.values()
         row = (
-            session, number, start_ns, end_ns, first_op_ns, *values[:_LATER],
-            _cell(busy_us), _cell(max_us), due_ns, *values[_LATER:],
+            made.session, made.number, made.start_ns, made.end_ns, made.first_op_ns, *values[:_LATER],
+            _cell(made.busy_us), _cell(made.max_us), made.due_ns, *values[_LATER:],
         )  # fmt: skip
         self._append("slices.csv", [row])
 

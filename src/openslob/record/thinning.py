@@ -12,11 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openslob.core.counts import SliceCounts
 from openslob.core.histogram import Histogram
-from openslob.core.method import OpKind
 from openslob.core.units import NANOS
-from openslob.record.raw_csv import Event, RawCsv
+from openslob.record.raw_csv import Event, RawCsv, SliceRow
 
 # From so many seconds of the load on, a step has so many seconds. Each begins at a multiple of the next one's length.
 STEPS: Sequence[tuple[int, int]] = ((0, 1), (3600, 5), (8 * 3600, 60))
@@ -33,32 +31,11 @@ Durations = Mapping[str, Mapping[tuple[int, int], int]]
 
 
 @dataclass
-class _Slices:
-    """Consecutive slices of a session."""
-
-    number: int
-    start_ns: int
-    end_ns: int
-    first_op_ns: int | None
-    counts: SliceCounts
-    busy_us: float
-    max_us: float | None
-    due_ns: int | None
-
-    def join(self, later: _Slices) -> None:
-        self.end_ns, self.due_ns = later.end_ns, later.due_ns
-        self.first_op_ns = later.first_op_ns if self.first_op_ns is None else self.first_op_ns
-        self.counts += later.counts
-        self.busy_us += later.busy_us
-        self.max_us = max((us for us in (self.max_us, later.max_us) if us is not None), default=None)
-
-
-@dataclass
 class _Session:
     """What is kept of a session: the slices of a step, and apart from them its last slice."""
 
-    step: _Slices | None = None
-    last: _Slices | None = None
+    step: SliceRow | None = None
+    last: SliceRow | None = None
 
 
 @dataclass
@@ -120,60 +97,28 @@ class ThinnedCsv(RawCsv):
             super().event(Event.STEP_S, str(step), self._begin_ns - self._offset_ns + since_s * NANOS)
         return None if step == STEPS[0][1] else int(at_s // step) * step
 
-    def slice(
-        self,
-        session: int,
-        number: int,
-        *,
-        start_ns: int,
-        end_ns: int,
-        first_op_ns: int | None,
-        counts: SliceCounts,
-        latency: Mapping[OpKind, Histogram],
-        due_ns: int | None = None,
-    ) -> None:
+    def add_slice(self, made: SliceRow) -> None:
         """Write a slice, or add it to those of its step; the last one of a session stays apart."""
-        step = self._begin_of_step(self._at_s(start_ns))
-        of_session = self._sessions.setdefault(session, _Session())
-        if step is None and of_session.last is None:
-            super().slice(
-                session,
-                number,
-                start_ns=start_ns,
-                end_ns=end_ns,
-                first_op_ns=first_op_ns,
-                counts=counts,
-                latency=latency,
-                due_ns=due_ns,
-            )
+        of_session = self._sessions.setdefault(made.session, _Session())
+        if self._begin_of_step(self._at_s(made.start_ns)) is None and of_session.last is None:
+            super().add_slice(made)
             return
-        busy_us, max_us = self.times_of(latency)
         if of_session.last is not None:
-            self._join(session, of_session, of_session.last)
-        of_session.last = _Slices(number, start_ns, end_ns, first_op_ns, counts, busy_us, max_us, due_ns)
+            self._join(of_session, of_session.last)
+        of_session.last = made
 
-    def _join(self, session: int, of_session: _Session, slices: _Slices) -> None:
+    def _join(self, of_session: _Session, slices: SliceRow) -> None:
         before = of_session.step
         begins = [self._begin_of_step(self._at_s(each.start_ns)) for each in (before or slices, slices)]
         if before is not None and begins[0] == begins[1]:
             before.join(slices)
             return
-        self._write_slices(session, before)
+        self._write_slices(before)
         of_session.step = slices
 
-    def _write_slices(self, session: int, made: _Slices | None) -> None:
+    def _write_slices(self, made: SliceRow | None) -> None:
         if made is not None:
-            self.slice_row(
-                session,
-                made.number,
-                made.start_ns,
-                made.end_ns,
-                made.first_op_ns,
-                made.counts,
-                made.busy_us,
-                made.max_us,
-                made.due_ns,
-            )
+            super().add_slice(made)
 
     def engine(self, begin_ns: int, end_ns: int, values: Mapping[str, float | None]) -> None:
         """Write an interval, or add it to those of its step; the last one stays apart, because it may be replaced."""
@@ -312,9 +257,9 @@ class ThinnedCsv(RawCsv):
 
     def finish(self) -> None:
         """Write what is kept, and all rows: the window has ended."""
-        for session, kept in self._sessions.items():
-            self._write_slices(session, kept.step)
-            self._write_slices(session, kept.last)
+        for kept in self._sessions.values():
+            self._write_slices(kept.step)
+            self._write_slices(kept.last)
         self._sessions = {}
         self._write_intervals()
         if self._unwritten_os:
