@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, Self, TypeVar, Unpack
 
 from openslob.api.asking import (
@@ -473,9 +473,7 @@ class Server(Target):
         """Return the server."""
         return self
 
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the server, unless it was running before or is gone."""
         if not self._was_running and (server := registry.find(self._name)):
             server.stop()

@@ -16,7 +16,6 @@ from enum import StrEnum
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
 from typing import IO, NamedTuple, TypeVar
 
 from openslob.core.counts import COUNTERS, SliceCounts
@@ -303,9 +302,7 @@ class RawCsv:
     def __enter__(self) -> RawCsv:
         return self
 
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _open(self, name: str, columns: tuple[str, ...]) -> None:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from pydantic import BaseModel
@@ -168,12 +167,10 @@ class RunFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _seal(self, type_: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None) -> None:
+    def _seal(self, type_: type[BaseException] | None, *_: object) -> None:
         _seal(self.path, type_ is not None)
 
     def _save_facts(self) -> None:
@@ -253,9 +250,7 @@ class DocumentFolder(Generic[Document]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, type_: type[BaseException] | None, _value: BaseException | None, _tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, type_: type[BaseException] | None, *_: object) -> None:
         try:
             _seal(self.path, type_ is not None)
         finally:
