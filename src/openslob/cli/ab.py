@@ -17,14 +17,14 @@ from openslob.cli.common_options import (
     at_least,
     parse_percent,
 )
-from openslob.cli.console import write, write_document
+from openslob.cli.console import write_record
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Resolved, with_workload
 from openslob.core.errors import UndecidedError, VerdictError
 from openslob.core.units import format_duration
 from openslob.kinds.ab.execute import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_WARMUP_S, FIGURE, AbRequest, execute, plan
 from openslob.kinds.ab.figures import is_invalid, require_end
-from openslob.kinds.ab.record import AbFolder, AbRecord
+from openslob.kinds.ab.record import AbRecord
 from openslob.kinds.ab.report import ab_answers, ab_document
 
 _SIDE = "Settings as NAME=VALUE,…, a server, a command that prepares the target, or as-is."
@@ -78,15 +78,8 @@ def ab(
     request = AbRequest((a, b), resolved.parameters, name, figure, same_within, limit_s, until_decided, retries)
     context = make_context(resolved, results, Screen(report_interval))
     folder = execute(plan(request, context), context)
-    _print(folder, json, whole)
+    write_record(folder.record, folder.path, json, whole, ab_document)
     judge(folder.record)
-
-
-def _print(folder: AbFolder, json: bool, whole: bool) -> None:
-    if json:
-        write(folder.record.model_dump_json(indent=1), kept=folder.path)
-    else:
-        write_document(ab_document(folder.record, folder.path), folder.path, whole)
 
 
 def judge(record: AbRecord) -> None:

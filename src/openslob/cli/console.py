@@ -12,13 +12,13 @@ import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from textwrap import wrap
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from openslob.cli.output import OUTPUT, add_colour
 from openslob.core.disk import write_atomically
@@ -28,7 +28,10 @@ from openslob.core.secrets import conceal
 from openslob.report.format import plain_signs, printable, without_controls
 
 if TYPE_CHECKING:
+    from openslob.record.model import RecordModel
     from openslob.report.document import Document
+
+Record = TypeVar("Record", bound="RecordModel")
 
 STDIN, STDOUT, STDERR = range(3)
 # How long a message waits for a terminal that was stopped (Ctrl-S) or a pipe that is full. Progress does not wait.
@@ -185,6 +188,20 @@ def write_document(document: Document, kept: Path | None = None, whole: bool = F
         write_report(render_screen(document, columns()), kept=kept)
     else:
         write_report(render_text(document, columns()), render_answer(document), kept)
+
+
+def write_record(
+    record: Record,
+    folder: Path | None,
+    as_json: bool,
+    whole: bool,
+    document: Callable[[Record, Path | None], Document],
+) -> None:
+    """Print a record that was made: as JSON, or as the report that ``document`` returns, as `write_document` does."""
+    if as_json:
+        write(record.model_dump_json(indent=1), kept=folder)
+    else:
+        write_document(document(record, folder), folder, whole)
 
 
 def write_file(path: Path, content: str | bytes) -> None:

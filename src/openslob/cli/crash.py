@@ -19,7 +19,7 @@ from openslob.cli.common_options import (
     require_known,
     require_verdicts,
 )
-from openslob.cli.console import notify, stoppable, write, write_document
+from openslob.cli.console import notify, stoppable, write_record
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, VerdictError
 from openslob.durability.cut import Fault, Files, Survival
@@ -148,10 +148,7 @@ def crash(
     )  # fmt: skip
     with stoppable() as interrupt:
         record, folder = execute(request, interrupt, notify, _teller(cycles))
-    if as_json:
-        write(record.model_dump_json(indent=1), kept=folder)
-    else:
-        write_document(crash_document(record, folder), folder, whole)
+    write_record(record, folder, as_json, whole, crash_document)
     _require(record, require or ())
 
 

@@ -22,7 +22,7 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.completion import records
-from openslob.cli.console import notify, write, write_document
+from openslob.cli.console import notify, write_record
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Resolved, with_workload
 from openslob.cli.screen import LIVE
@@ -129,11 +129,8 @@ def _require_alone(resolved: Resolved, seconds: float | None, probe: Probing | N
 
 
 def _show(folder: EnduranceFolder, json: bool, whole: bool) -> None:
-    record = folder.record
-    if json:
-        write(record.model_dump_json(indent=1), kept=folder.path)
-    elif record.segments:
-        write_document(endurance_document(record, folder.path), folder.path, whole)
+    if json or folder.record.segments:
+        write_record(folder.record, folder.path, json, whole, endurance_document)
 
 
 def _judge(folder: EnduranceFolder, required: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.completion import one_of, servers
-from openslob.cli.console import notify, stoppable, write, write_document
+from openslob.cli.console import notify, stoppable, write_record
 from openslob.core import rehearsal
 from openslob.core.errors import SlobError, UsageError
 from openslob.core.secrets import Address
@@ -156,10 +156,7 @@ def _require_consent(names: Sequence[str]) -> None:
 
 def _show(record: FailoverRecord, folder: Path, require: list[str] | None, json: bool, whole: bool) -> None:
     """Print the result. SlobError if the test did not end, VerdictError if a required verdict does not hold."""
-    if json:
-        write(record.model_dump_json(indent=1), kept=folder)
-    else:
-        write_document(failover_document(record, folder), folder, whole)
+    write_record(record, folder, json, whole, failover_document)
     if record.status is not Status.COMPLETE:
         raise SlobError(f"the test did not end: {'; '.join(record.errors)}", f"its record is {folder}")
     require_verdicts(record.verdicts, require or ())

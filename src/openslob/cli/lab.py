@@ -22,7 +22,7 @@ from openslob.cli.common_options import (
     require_verdicts,
 )
 from openslob.cli.completion import records
-from openslob.cli.console import columns, notify, write, write_document
+from openslob.cli.console import columns, notify, write, write_record
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import OnTarget, price_of_target, with_target
 from openslob.cli.progress import working
@@ -34,7 +34,7 @@ from openslob.kinds.lab.execute import execute
 from openslob.kinds.lab.figures import NAMES
 from openslob.kinds.lab.loads import DEFAULT_CACHE
 from openslob.kinds.lab.plan import needed_s, ready_list, round_s
-from openslob.kinds.lab.record import LabFolder, LabRecord
+from openslob.kinds.lab.record import LabRecord
 from openslob.kinds.lab.report import lab_document, lab_plan
 from openslob.kinds.lab.request import DEFAULT_FOR_S, DEFAULT_RUN_S, DEFAULT_SESSIONS, PRECISION_PCT, LabRequest, plan
 from openslob.record import finding
@@ -164,20 +164,12 @@ def lab(
         write(render_blocks(lab_plan(planned.record, round_s(planned.record), planned.pairs, wanted_s), columns()))
         return
     folder = execute(planned, context)
-    _print(folder, as_json, whole)
+    write_record(folder.record, folder.path, as_json, whole, lab_document)
     _judge(folder.record, require or ())
 
 
 def _words(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
-
-
-def _print(folder: LabFolder, as_json: bool, whole: bool) -> None:
-    record = folder.record
-    if as_json:
-        write(record.model_dump_json(indent=1), kept=folder.path)
-    else:
-        write_document(lab_document(record, folder.path), folder.path, whole)
 
 
 def _judge(record: LabRecord, required: Sequence[str]) -> None:

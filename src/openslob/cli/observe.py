@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Annotated, Any
 
 import typer
@@ -24,7 +23,7 @@ from openslob.cli.common_options import (
     require_known,
     require_verdicts,
 )
-from openslob.cli.console import complain, notify, stoppable, write, write_document
+from openslob.cli.console import complain, notify, stoppable, write_record
 from openslob.cli.options import CONSENT, REPORTS, OnTarget, price_of_target, with_place
 from openslob.cli.progress import LiveLine, working
 from openslob.config.configuration import names
@@ -143,7 +142,7 @@ def observe(
         # Of a JSON document, standard output holds nothing else.
         streams = (sys.stderr if json else sys.stdout, sys.stderr)
         record, code = _observe(observer, load, float(seconds or 0), interrupt, streams)
-    _print(record, observer.folder, json, whole)
+    write_record(record, observer.folder, json, whole, run_document)
     _judge(record, code, require)
 
 
@@ -206,13 +205,6 @@ def _of_time(observer: Observer, seconds: float, interrupt: Interrupt) -> RunRec
     while (left := until - time.monotonic()) > 0 and not interrupt.requested and not observer.pulse():
         interrupt.stop.wait(min(PULSE_S, left))
     return observer.finish()
-
-
-def _print(record: RunRecord, folder: Path, json: bool, whole: bool) -> None:
-    if json:
-        write(record.model_dump_json(indent=1), kept=folder)
-    else:
-        write_document(run_document(record, folder), folder, whole)
 
 
 def _judge(record: RunRecord, code: int, require: list[str] | None) -> None:

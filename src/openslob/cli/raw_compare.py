@@ -21,7 +21,7 @@ from openslob.cli.common_options import (
     parse_amount,
     require_verdicts,
 )
-from openslob.cli.console import notify, stoppable, write, write_document
+from openslob.cli.console import notify, stoppable, write_record
 from openslob.cli.progress import LiveLine
 from openslob.core import rehearsal
 from openslob.engines import registry
@@ -143,10 +143,7 @@ class _MessagesAbove:
 
 def show(record: StorageRecord, folder: Path, require: list[str] | None, json: bool, whole: bool) -> None:
     """Print the result of a raw measurement. VerdictError if a required verdict does not hold."""
-    if json:
-        write(record.model_dump_json(indent=1), kept=folder)
-    else:
-        write_document(storage_document(record, folder), folder, whole)
+    write_record(record, folder, json, whole, storage_document)
     require_verdicts(record.verdicts, require or ())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,7 +18,7 @@ from openslob.cli.common_options import (
     require_known,
     require_verdicts,
 )
-from openslob.cli.console import write, write_document
+from openslob.cli.console import write_record
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Resolved, with_workload
@@ -77,6 +76,7 @@ def run(
     # Help and completions do without what follows.
     from openslob.kinds.run.execute import AskedRun, execute  # noqa: PLC0415
     from openslob.kinds.run.hooks import hooks_of_script, parse_hooks  # noqa: PLC0415
+    from openslob.report.text import run_document  # noqa: PLC0415
 
     require_known(require or (), verdict_registry.NAMES)
     hooks = (*hooks_of_script(resolved.script), *parse_hooks(hook or ()))
@@ -86,23 +86,13 @@ def run(
     try:
         finished = execute(asked, context)
     except UnsavedError as error:
-        _print(error.record, None, json, whole)
+        write_record(error.record, None, json, whole, run_document)
         raise SlobError(
             error.what,
             "the report on standard output is the result; free space or choose another folder with --results",
         ) from error
-    _print(finished.record, finished.folder, json, whole)
+    write_record(finished.record, finished.folder, json, whole, run_document)
     judge(finished.record, list_required(resolved.parameters.workload, require))
-
-
-def _print(record: RunRecord, folder: Path | None, json: bool, whole: bool) -> None:
-    """Print the record as JSON, or its answer or the whole report."""
-    if json:
-        write(record.model_dump_json(indent=1), kept=folder)
-    else:
-        from openslob.report.text import run_document  # noqa: PLC0415 - as above
-
-        write_document(run_document(record, folder), folder, whole)
 
 
 def list_required(workload: Workload, require: list[str] | None) -> list[str]:

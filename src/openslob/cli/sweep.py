@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Mapping
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,7 @@ import typer
 from openslob.cli.ceilings import CEILING_OR_MEASURE
 from openslob.cli.common_options import ALL, DURATION, REPORT_INTERVAL, RESULTS, RETRIES, at_least
 from openslob.cli.completion import ready_sweeps, records
-from openslob.cli.console import columns, notify, write, write_document
+from openslob.cli.console import columns, notify, write, write_record
 from openslob.cli.driver_options import DRIVERS, TLS_CA, TLS_CERT, TLS_KEY
 from openslob.cli.measuring import Screen, make_context
 from openslob.cli.options import Several, with_several
@@ -165,7 +166,8 @@ def sweep(
         write(_render_plan(planned.record), end="")
         return
     folder = execute(planned, context)
-    _print(folder, json, whole)
+    report = partial(SWEEP.document, wanted=Wanted(tell=notify))
+    write_record(folder.record, folder.path, json, whole, report)
     judge(folder)
 
 
@@ -206,15 +208,6 @@ def _preparation(record: SweepRecord, step: Step) -> str:
     started = keep_started_with(step.point.server, record.effects)
     server = "make server" if step.made else "restart" if step.restarted and started else ""
     return ", ".join(part for part in (server, "load" if step.loaded else "") if part)
-
-
-def _print(folder: SweepFolder, json: bool, whole: bool) -> None:
-    """Print the sweep as JSON, or its answer or the whole report."""
-    if json:
-        write(folder.record.model_dump_json(indent=1), kept=folder.path)
-        return
-    document = SWEEP.document(folder.record, folder.path, Wanted(tell=notify))
-    write_document(document, folder.path, whole)
 
 
 def judge(folder: SweepFolder) -> None:
