@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -69,11 +70,19 @@ def application(commands: Sequence[str] = COMMANDS, listed_only: bool = False) -
     for name in commands:
         if listed_only and name in COMMANDS and add_outline(app, name, Path(__file__).with_name(f"{name}.py")):
             continue
-        import_module(f"{__name__}.{name}" if name in COMMANDS else find_other_commands()[name]).register(app)
+        _add(app, name, import_module(f"{__name__}.{name}" if name in COMMANDS else find_other_commands()[name]))
     for command in list_commands(app):
         command.callback = add_configuration(command.callback)
     finish(app, (*COMMANDS, *commands))
     return app
+
+
+def _add(app: typer.Typer, name: str, module: ModuleType) -> None:
+    """Add the command of a module: its function of this name, or what its ``register`` adds, as of a group."""
+    if hasattr(module, "register"):
+        module.register(app)
+    else:
+        app.command(name)(getattr(module, name))
 
 
 @cache

@@ -90,8 +90,3 @@ def judge(record: AbRecord) -> None:
         raise UndecidedError(answer)
     if record.decision == "worse":
         raise VerdictError(answer)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(ab)

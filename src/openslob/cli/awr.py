@@ -168,11 +168,6 @@ PATTERN = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("awr")(awr)
-
-
 def awr(
     files: FILES = None,
     columns: COLUMNS = DEFAULT_SET,

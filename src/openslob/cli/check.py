@@ -222,11 +222,6 @@ def check(
         raise typer.Exit(1)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(check)
-
-
 _SIGNS = {True: "✓ holds", False: "✗ does not hold", None: "? could not be asked"}
 
 

@@ -251,8 +251,3 @@ def _judge(checks: Sequence[GateCheck]) -> None:
     open_ones = [gate_sentence(check) for check in checks if check.result is GateResult.UNDECIDED]
     if met or open_ones:
         raise (VerdictError if met else UndecidedError)("; ".join(dict.fromkeys(met + open_ones)))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(compare)

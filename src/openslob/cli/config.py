@@ -87,8 +87,3 @@ def _text(files: Sequence[str], settings: Sequence[_Setting]) -> str:
         rows = [one for one in settings if one.group == group]
         lines += ["", group.upper(), *(f"  {one.key:<{key_width}}  {one.value:<{width}}  {one.source}" for one in rows)]
     return "\n".join(lines)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(config)

@@ -174,8 +174,3 @@ def _require(record: CrashRecord, required: Sequence[str]) -> None:
     for verdict in record.verdicts if record.control else ():
         if verdict.name == CAUGHT and verdict.verdict is Holds.FAILS:
             raise VerdictError(f"verdict {verdict.name} fails: {verdict.why}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(crash)

@@ -163,8 +163,3 @@ def next_steps(called: str, keep: bool, address: str = "") -> list[tuple[str, st
         *([(f"slob server stop {plan.SERVER}", "it still runs")] if keep else []),
         ("slob load --scale 1G && slob run --sessions 16 --mode pio", "4 GB of your own"),
     ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(demo)

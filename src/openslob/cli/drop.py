@@ -33,8 +33,3 @@ def drop(target: Address, as_json: JSON = False) -> None:
         print(json.dumps({"removed": removed}, indent=1))
     else:
         write("\n".join(f"removed {name}" for name in removed) or f"there is nothing to remove in {engine.target}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(drop)

@@ -142,8 +142,3 @@ def _judge(folder: EnduranceFolder, required: Sequence[str]) -> None:
     of_runs = [segment.run for segment in record.segments if segment.run] if set(required) - set(NAMES) else []
     verdicts = [each for run in of_runs for each in store.load(folder.path / run).verdicts if each.name not in NAMES]
     require_verdicts([*record.verdicts, *verdicts], required)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(endure)

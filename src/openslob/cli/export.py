@@ -222,8 +222,3 @@ def _write(content: str | bytes, output: Path | None) -> None:
         return
     write_file(output, content)
     notify(f"wrote {output}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(export)

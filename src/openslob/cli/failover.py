@@ -160,8 +160,3 @@ def _show(record: FailoverRecord, folder: Path, require: list[str] | None, json:
     if record.status is not Status.COMPLETE:
         raise SlobError(f"the test did not end: {'; '.join(record.errors)}", f"its record is {folder}")
     require_verdicts(record.verdicts, require or ())
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(failover)

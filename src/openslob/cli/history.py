@@ -138,8 +138,3 @@ def _draw(path: Path, found: list[History], theme: PictureTheme) -> None:
     for file, ground in theme.files(path):
         write_file(file, draw_history(found, path.suffix.lower(), ground))
         notify(f"wrote {file}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(history)

@@ -78,8 +78,3 @@ def _read(root: Any, words: Sequence[str]) -> Any:  # noqa: ANN401 - typer's own
             raise UsageError(f"{words[0]!r} is not a complete command of slob", "`slob --help` lists them")
         command = command.commands[rest.pop(0)]
     return command.make_context(words[0], rest, parent=root)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(kubernetes)

@@ -179,8 +179,3 @@ def _judge(record: LabRecord, required: Sequence[str]) -> None:
     if record.status is Status.INTERRUPTED:
         raise SlobError("the lab was stopped before its end", f"slob lab --resume {record.id} goes on")
     require_verdicts(record.verdicts, required)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(lab)

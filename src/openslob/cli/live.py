@@ -202,8 +202,3 @@ def find_wanted(record: str, results: Path) -> Found:
     if shown:
         return Found(shown[-1].kind, shown[-1].entry.path)
     return finding.one(record or "latest", results, notify, kinds)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(live)

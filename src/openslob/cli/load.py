@@ -100,8 +100,3 @@ def result_json(result: LoadResult) -> str:
     return json.dumps(
         asdict(result) | {"spec": result.spec.to_record(), "fingerprint": result.spec.fingerprint()}, indent=1
     )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(load)

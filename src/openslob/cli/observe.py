@@ -217,8 +217,3 @@ def _judge(record: RunRecord, code: int, require: list[str] | None) -> None:
     if record.status is Status.INTERRUPTED and not record.spec.get("command"):
         raise SlobError("the observation was stopped before its end; its record says interrupted")
     require_verdicts(record.verdicts, require or [])
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(observe)

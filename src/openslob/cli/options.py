@@ -8,9 +8,6 @@ Example — a command file::
         context = make_context(resolved, results, Screen())   # the only place the password goes
         finished = execute(AskedRun(resolved.parameters, name), context)
 
-    def register(app: typer.Typer) -> None:
-        app.command()(run)
-
 A command that needs only a server uses ``@with_target`` and has a parameter ``target: Target``; one that reads its
 host, too, ``@with_place`` and ``on: OnTarget``. Typer makes the flags from the signature, so the decorators replace
 ``resolved``, ``target`` or ``on`` in it by the options.

@@ -10,7 +10,7 @@ import typer
 
 
 def add_outline(app: typer.Typer, name: str, source: Path) -> bool:
-    """Add a command or a group with its help alone, as its module registers it; return whether that can be read.
+    """Add a command or a group with its help alone, as its module has it; return whether that can be read.
 
     The help of a group is the text that its `typer.Typer` gets, and that of a command the docstring of its function.
     """
@@ -19,18 +19,19 @@ def add_outline(app: typer.Typer, name: str, source: Path) -> bool:
     except (OSError, SyntaxError, ValueError):
         return False
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    calls = list(_calls_in(functions["register"])) if "register" in functions else []
-    for call in calls:
+    command = name
+    for call in _calls_in(functions["register"]) if "register" in functions else ():
         for option in call.keywords:
             if _last_name(call.func) == "Typer" and option.arg == "help" and isinstance(option.value, ast.Constant):
                 app.add_typer(typer.Typer(help=str(option.value.value), no_args_is_help=True), name=name)
                 return True
-    for call in calls:
         is_registered = isinstance(call.func, ast.Call) and _last_name(call.func.func) == "command"
-        if is_registered and isinstance(call.args[0], ast.Name) and call.args[0].id in functions:
-            app.command(name, help=ast.get_docstring(functions[call.args[0].id]))(_nothing)
-            return True
-    return False
+        if is_registered and isinstance(call.args[0], ast.Name):
+            command = call.args[0].id
+    if command not in functions:
+        return False
+    app.command(name, help=ast.get_docstring(functions[command]))(_nothing)
+    return True
 
 
 def _calls_in(function: ast.FunctionDef) -> Iterator[ast.Call]:

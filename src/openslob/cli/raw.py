@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from openslob.analyze.curves.series import parse_latency_us
-from openslob.cli import raw_compare, raw_orion
 from openslob.cli.common_options import (
     ALL,
     BLOCK_SIZE,
@@ -23,7 +22,8 @@ from openslob.cli.common_options import (
 )
 from openslob.cli.console import notify, stoppable
 from openslob.cli.options import CONSENT, REPORTS
-from openslob.cli.raw_compare import IO_ENGINE, show
+from openslob.cli.raw_compare import IO_ENGINE, compare, show
+from openslob.cli.raw_orion import OrionCommand, orion
 from openslob.config.configuration import names
 from openslob.core import rehearsal
 from openslob.core.errors import UsageError
@@ -163,8 +163,8 @@ def dd(
 def register(app: typer.Typer) -> None:
     """Add the group with its commands."""
     group = typer.Typer(help="Measure the storage without a database.", no_args_is_help=True)
-    raw_orion.register(group)
+    group.command("orion", cls=OrionCommand)(orion)
     group.command()(calibrate)
     group.command()(dd)
-    raw_compare.register(group)
+    group.command()(compare)
     app.add_typer(group, name="raw")

@@ -145,8 +145,3 @@ def show(record: StorageRecord, folder: Path, require: list[str] | None, json: b
     """Print the result of a raw measurement. VerdictError if a required verdict does not hold."""
     write_record(record, folder, json, whole, storage_document)
     require_verdicts(record.verdicts, require or ())
-
-
-def register(group: typer.Typer) -> None:
-    """Add the command to the group of raw measurements."""
-    group.command()(compare)

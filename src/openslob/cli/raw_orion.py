@@ -225,8 +225,3 @@ def _draw(record: StorageRecord, folder: Path, theme: PictureTheme) -> None:
     save_text(html, render_page(page))
     for path in (*written, html):
         notify(f"written: {path}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the group of raw measurements."""
-    app.command("orion", cls=OrionCommand)(orion)

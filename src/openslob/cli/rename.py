@@ -36,8 +36,3 @@ def rename(record: RECORD, name: NAME, *, results: RESULTS, as_json: JSON = Fals
     folder = finding.one(record, results, notify).folder
     labels.update(folder, name=name)
     write(json.dumps({"id": folder.name, "name": name}) if as_json else f"{folder.name} is called {name} now")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(rename)

@@ -248,8 +248,3 @@ def _write_texts(summary: Mapping[str, Any], as_json: bool) -> None:
     sentences = [*summary["answers"], *(text if text.endswith(".") else f"{text}." for text in said)]
     lines = [line for text in sentences for line in (wrap(text, columns=width) if width else [text])]
     write("\n".join([*lines, *(f"Written: {path}" for path in summary["written"])]))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(report)

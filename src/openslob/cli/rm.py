@@ -52,8 +52,3 @@ def _ask(names: list[str], size: str) -> None:
     if not sys.stdin.isatty():
         raise UsageError(f"nothing was removed: there is no terminal to ask about {what}", "give --yes")
     typer.confirm(f"Remove {what}?", abort=True, err=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(rm)

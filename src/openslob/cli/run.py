@@ -106,8 +106,3 @@ def judge(record: RunRecord, required: list[str]) -> None:
     if record.status is not Status.COMPLETE:
         raise SlobError("the run was stopped before its end; its record says interrupted")
     require_verdicts(record.verdicts, required)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(run)

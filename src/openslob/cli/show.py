@@ -54,8 +54,3 @@ def show(
         write_report(render_checks(document, columns()), kept=found.folder)
     else:
         write_document(document, found.folder, whole)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(show)

@@ -218,8 +218,3 @@ def judge(folder: SweepFolder) -> None:
     if record.status is Status.FAILED:
         raise SlobError("some points failed", f"slob sweep --resume {folder.path} runs them again")
     require_answer(folder)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(sweep)

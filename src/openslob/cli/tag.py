@@ -41,8 +41,3 @@ def tag(record: RECORD, tags: TAGS = None, remove: REMOVE = None, *, results: RE
     if now != before:
         labels.update(folder, tags=now)
     write(json.dumps({"id": folder.name, "tags": now}) if as_json else f"{folder.name}: {' '.join(now) or 'no tags'}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(tag)

@@ -276,11 +276,6 @@ def _rows(
         yield "cpu", name, share, "%"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(watch)
-
-
 @dataclass(frozen=True)
 class Repeats:
     """What the command asks for: a run every so many seconds, how many of them, and its parameters as words."""
