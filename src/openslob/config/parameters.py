@@ -80,10 +80,10 @@ def by_slob_name() -> dict[str, Parameter]:
 
 def _parameter(name: str, field: FieldInfo) -> Parameter:
     facts = field.json_schema_extra
-    assert isinstance(facts, dict), f"{name} lacks its SLOB name, unit and group"
+    assert isinstance(facts, dict), f"{name} lacks its unit and group"
     return Parameter(
         name=name,
-        slob=str(facts["slob"]),
+        slob=name.upper(),
         unit=str(facts["unit"]),
         group=str(facts["group"]),
         meaning=str(field.description),

@@ -207,207 +207,161 @@ class DataSpec:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
+def _field(group: str, meaning: str, unit: str = "", flag: str = "", **field: Any) -> Any:  # noqa: ANN401 - pydantic's
+    """Return the field of a parameter; ``group`` is its heading, ``flag`` the name of its flag if it is another one."""
+    facts: dict[str, Any] = {"group": group, "unit": unit, **({"flag": flag} if flag else {})}
+    return Field(description=meaning, json_schema_extra=facts, **field)
+
+
 class Workload(BaseModel):
     """All parameters of a load and of a run, apart from the server; of that only the price, which its figures need.
 
-    Field metadata (``json_schema_extra``): ``slob`` is the parameter's name in slob.conf, ``unit`` its unit, ``group``
-    its heading in help and documentation.
+    Field metadata (``json_schema_extra``): ``unit`` is the parameter's unit, ``group`` its heading in help and
+    documentation. In slob.conf it has its name in capitals.
     """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False, defer_build=True
     )
 
-    # data
-    schemas: int = Field(
-        default=4, ge=1, le=8192, description="Sets of tables; sessions are spread over them. 1: single-schema model.",
-        json_schema_extra={"slob": "SCHEMAS", "unit": "schemas", "group": "data"},
+    schemas: int = _field(
+        "data", "Sets of tables; sessions are spread over them. 1: single-schema model.",
+        "schemas", default=4, ge=1, le=8192,
     )  # fmt: skip
-    scale: ExtentField = Field(
-        default=Extent(256 * MIB, in_bytes=True),
-        description="Size of each schema's table: a number of blocks, or a size such as 80M or 2G.",
-        json_schema_extra={"slob": "SCALE", "unit": "blocks or bytes", "group": "data"},
+    scale: ExtentField = _field(
+        "data", "Size of each schema's table: a number of blocks, or a size such as 80M or 2G.",
+        "blocks or bytes", default=Extent(256 * MIB, in_bytes=True),
+    )  # fmt: skip
+    scan_table_sz: ExtentField = _field(
+        "data", "Size of each schema's short-scan table: blocks, or a size.",
+        "blocks or bytes", default=Extent(1 * MIB, in_bytes=True),
+    )  # fmt: skip
+    obfuscate_columns: bool = _field(
+        "data", "Fill and update columns with incompressible text instead of a constant.", default=False
     )
-    scan_table_sz: ExtentField = Field(
-        default=Extent(1 * MIB, in_bytes=True),
-        description="Size of each schema's short-scan table: blocks, or a size.",
-        json_schema_extra={"slob": "SCAN_TABLE_SZ", "unit": "blocks or bytes", "group": "data"},
+    compressible: int = _field(
+        "data", "Share of OBFUSCATE_COLUMNS' text that is constant, so that it compresses.", "%", default=0, ge=0, le=90
     )
-    obfuscate_columns: bool = Field(
-        default=False, description="Fill and update columns with incompressible text instead of a constant.",
-        json_schema_extra={"slob": "OBFUSCATE_COLUMNS", "unit": "", "group": "data"},
-    )  # fmt: skip
-    compressible: int = Field(
-        default=0, ge=0, le=90, description="Share of OBFUSCATE_COLUMNS' text that is constant, so that it compresses.",
-        json_schema_extra={"slob": "COMPRESSIBLE", "unit": "%", "group": "data"},
-    )  # fmt: skip
-    load_parallel_degree: int = Field(
-        default=8, ge=1, le=256, description="Tables loaded at the same time.",
-        json_schema_extra={"slob": "LOAD_PARALLEL_DEGREE", "unit": "tables", "group": "data"},
-    )  # fmt: skip
+    load_parallel_degree: int = _field("data", "Tables loaded at the same time.", "tables", default=8, ge=1, le=256)
 
-    # sessions
-    threads_per_schema: int = Field(
-        default=1, ge=1, le=4096, description="Sessions per schema, when `sessions` is not given.",
-        json_schema_extra={"slob": "THREADS_PER_SCHEMA", "unit": "sessions", "group": "sessions"},
-    )  # fmt: skip
-    sessions: int | None = Field(
-        default=None, ge=1, le=MOST_SESSIONS,
-        description="Sessions in all, spread evenly over the schemas; default: schemas x threads per schema.",
-        json_schema_extra={"slob": "SESSIONS", "unit": "sessions", "group": "sessions"},
-    )  # fmt: skip
-    classes: str | None = Field(
-        default=None,
-        description="Sessions that do different work, with figures of their own; the flag is repeated for each class.",
-        json_schema_extra={"slob": "CLASSES", "unit": "", "group": "sessions", "flag": "class"},
+    threads_per_schema: int = _field(
+        "sessions", "Sessions per schema, when `sessions` is not given.", "sessions", default=1, ge=1, le=4096
     )
-    instance_role: InstanceRole = Field(
+    sessions: int | None = _field(
+        "sessions", "Sessions in all, spread evenly over the schemas; default: schemas x threads per schema.",
+        "sessions", default=None, ge=1, le=MOST_SESSIONS,
+    )  # fmt: skip
+    classes: str | None = _field(
+        "sessions", "Sessions that do different work, with figures of their own; the flag is repeated for each class.",
+        flag="class", default=None,
+    )  # fmt: skip
+    instance_role: InstanceRole = _field(
+        "sessions", "Instances of a cluster that sessions work on: any, or those that take writes, or reads only.",
         default=InstanceRole.ANY,
-        description="Instances of a cluster that sessions work on: any, or those that take writes, or reads only.",
-        json_schema_extra={"slob": "INSTANCE_ROLE", "unit": "", "group": "sessions"},
+    )  # fmt: skip
+
+    run_time: DurationField = _field(
+        "duration", "Length of the measured window. 0: end by WORK_LOOP only.", "s", default=60, ge=0, le=MOST_RUN_S
+    )
+    work_loop: int = _field(
+        "duration", "Operations after which a session ends; 0: end by RUN_TIME only.",
+        "operations", default=0, ge=0, le=10**12,
+    )  # fmt: skip
+    warmup: DurationField = _field(
+        "duration", "Load before the measured window; it is not counted.", "s", default=2, ge=0, le=86_400
     )
 
-    # duration
-    run_time: DurationField = Field(
-        default=60, ge=0, le=MOST_RUN_S, description="Length of the measured window. 0: end by WORK_LOOP only.",
-        json_schema_extra={"slob": "RUN_TIME", "unit": "s", "group": "duration"},
+    update_pct: int = _field(
+        "operations", "Share of operations that update; exact in every 100.", "%", default=0, ge=0, le=100
+    )
+    scan_pct: int = _field(
+        "operations", "Share of the SELECTs that scan the short-scan table, exact in every 100.",
+        "%", default=0, ge=0, le=100,
     )  # fmt: skip
-    work_loop: int = Field(
-        default=0, ge=0, le=10**12, description="Operations after which a session ends; 0: end by RUN_TIME only.",
-        json_schema_extra={"slob": "WORK_LOOP", "unit": "operations", "group": "duration"},
+    work_unit: int = _field(
+        "operations", "Rows, each in its own block, that one SELECT visits.", "blocks", default=64, ge=1, le=65_536
+    )
+    update_work_unit: int | None = _field(
+        "operations", "Rows that one UPDATE changes and commits; default: WORK_UNIT.",
+        "blocks", default=None, ge=1, le=65_536,
     )  # fmt: skip
-    warmup: DurationField = Field(
-        default=2, ge=0, le=86_400, description="Load before the measured window; it is not counted.",
-        json_schema_extra={"slob": "WARMUP", "unit": "s", "group": "duration"},
-    )  # fmt: skip
-
-    # operations
-    update_pct: int = Field(
-        default=0, ge=0, le=100, description="Share of operations that update; exact in every 100.",
-        json_schema_extra={"slob": "UPDATE_PCT", "unit": "%", "group": "operations"},
-    )  # fmt: skip
-    scan_pct: int = Field(
-        default=0, ge=0, le=100, description="Share of the SELECTs that scan the short-scan table, exact in every 100.",
-        json_schema_extra={"slob": "SCAN_PCT", "unit": "%", "group": "operations"},
-    )  # fmt: skip
-    work_unit: int = Field(
-        default=64, ge=1, le=65_536, description="Rows, each in its own block, that one SELECT visits.",
-        json_schema_extra={"slob": "WORK_UNIT", "unit": "blocks", "group": "operations"},
-    )  # fmt: skip
-    update_work_unit: int | None = Field(
-        default=None, ge=1, le=65_536, description="Rows that one UPDATE changes and commits; default: WORK_UNIT.",
-        json_schema_extra={"slob": "UPDATE_WORK_UNIT", "unit": "blocks", "group": "operations"},
-    )  # fmt: skip
-    redo_stress: RedoStress = Field(
-        default=RedoStress.LITE, description="LITE updates two columns, HEAVY all nineteen.",
-        json_schema_extra={"slob": "REDO_STRESS", "unit": "", "group": "operations"},
-    )  # fmt: skip
-    commit_mode: CommitMode = Field(
+    redo_stress: RedoStress = _field(
+        "operations", "LITE updates two columns, HEAVY all nineteen.", default=RedoStress.LITE
+    )
+    commit_mode: CommitMode = _field(
+        "operations", "wait: durable before the next operation; nowait: not; engine: as the server is set.",
         default=CommitMode.WAIT,
-        description="wait: durable before the next operation; nowait: not; engine: as the server is set.",
-        json_schema_extra={"slob": "COMMIT_MODE", "unit": "", "group": "operations"},
-    )
+    )  # fmt: skip
 
-    # contention
-    access: AccessField = Field(
+    access: AccessField = _field(
+        "contention", "How rows are chosen: all equally often, by a Zipf law with an exponent, or with DO_HOTSPOT.",
         default=Access(AccessKind.UNIFORM),
-        description="How rows are chosen: all equally often, by a Zipf law with an exponent, or with DO_HOTSPOT.",
-        json_schema_extra={"slob": "ACCESS", "unit": "", "group": "contention"},
+    )  # fmt: skip
+    do_hotspot: bool = _field("contention", "Send every HOTSPOT_FREQUENCY-th operation to the hot spot.", default=False)
+    hotspot_mb: float = _field("contention", "Size of the hot spot.", "MB", default=8, ge=0, le=2**25)
+    hotspot_offset_mb: float = _field(
+        "contention", "Where in the key range the hot spot begins.", "MB", default=16, ge=0, le=2**25
     )
-    do_hotspot: bool = Field(
-        default=False, description="Send every HOTSPOT_FREQUENCY-th operation to the hot spot.",
-        json_schema_extra={"slob": "DO_HOTSPOT", "unit": "", "group": "contention"},
+    hotspot_frequency: int = _field(
+        "contention", "One in this many operations goes to the hot spot; 0: none.",
+        "operations", default=3, ge=0, le=10**9,
     )  # fmt: skip
-    hotspot_mb: float = Field(
-        default=8, ge=0, le=2**25, description="Size of the hot spot.",
-        json_schema_extra={"slob": "HOTSPOT_MB", "unit": "MB", "group": "contention"},
-    )  # fmt: skip
-    hotspot_offset_mb: float = Field(
-        default=16, ge=0, le=2**25, description="Where in the key range the hot spot begins.",
-        json_schema_extra={"slob": "HOTSPOT_OFFSET_MB", "unit": "MB", "group": "contention"},
-    )  # fmt: skip
-    hotspot_frequency: int = Field(
-        default=3, ge=0, le=10**9, description="One in this many operations goes to the hot spot; 0: none.",
-        json_schema_extra={"slob": "HOTSPOT_FREQUENCY", "unit": "operations", "group": "contention"},
-    )  # fmt: skip
-    hot_schema_frequency: int = Field(
-        default=0, ge=0, le=10**9, description="One in this many operations goes to schema 1; 0: none.",
-        json_schema_extra={"slob": "HOT_SCHEMA_FREQUENCY", "unit": "operations", "group": "contention"},
-    )  # fmt: skip
+    hot_schema_frequency: int = _field(
+        "contention", "One in this many operations goes to schema 1; 0: none.", "operations", default=0, ge=0, le=10**9
+    )
 
-    # think time
-    think_tm_frequency: int = Field(
-        default=0, ge=0, le=10**9, description="A session sleeps once in this many operations; 0: never.",
-        json_schema_extra={"slob": "THINK_TM_FREQUENCY", "unit": "operations", "group": "think time"},
+    think_tm_frequency: int = _field(
+        "think time", "A session sleeps once in this many operations; 0: never.",
+        "operations", default=0, ge=0, le=10**9,
     )  # fmt: skip
-    think_tm_min: DurationField = Field(
-        default=0.1, ge=0, le=3600, description="Shortest sleep.",
-        json_schema_extra={"slob": "THINK_TM_MIN", "unit": "s", "group": "think time"},
-    )  # fmt: skip
-    think_tm_max: DurationField = Field(
-        default=0.5, ge=0, le=3600, description="Longest sleep.",
-        json_schema_extra={"slob": "THINK_TM_MAX", "unit": "s", "group": "think time"},
-    )  # fmt: skip
+    think_tm_min: DurationField = _field("think time", "Shortest sleep.", "s", default=0.1, ge=0, le=3600)
+    think_tm_max: DurationField = _field("think time", "Longest sleep.", "s", default=0.5, ge=0, le=3600)
 
-    # pacing
-    target_ops: float | None = Field(
-        default=None, ge=0.001, le=10**9,
-        description="Operations per second over all sessions; default: no limit.",
-        json_schema_extra={"slob": "TARGET_OPS", "unit": "1/s", "group": "pacing"},
-    )  # fmt: skip
-    target_iops: float | None = Field(
-        default=None, ge=0.001, le=10**9, description="Block visits per second in all, instead of TARGET_OPS.",
-        json_schema_extra={"slob": "TARGET_IOPS", "unit": "blocks/s", "group": "pacing"},
-    )  # fmt: skip
-    rate_schedule: RateScheduleField = Field(
+    target_ops: float | None = _field(
+        "pacing", "Operations per second over all sessions; default: no limit.", "1/s", default=None, ge=0.001, le=10**9
+    )
+    target_iops: float | None = _field(
+        "pacing", "Block visits per second in all, instead of TARGET_OPS.", "blocks/s", default=None, ge=0.001, le=10**9
+    )
+    rate_schedule: RateScheduleField = _field(
+        "pacing", "A rate that changes, in operations per second: BEGIN:RATE of each stage, BEGIN:FROM-TO of a ramp.",
         default=None,
-        description="A rate that changes, in operations per second: BEGIN:RATE of each stage, BEGIN:FROM-TO of a ramp.",
-        json_schema_extra={"slob": "RATE_SCHEDULE", "unit": "", "group": "pacing"},
-    )
-    pacing: Pacing = Field(
+    )  # fmt: skip
+    pacing: Pacing = _field(
+        "pacing", "Due times at a given rate. uniform: at even intervals; poisson: random, as of independent users.",
         default=Pacing.UNIFORM,
-        description="Due times at a given rate. uniform: at even intervals; poisson: random, as of independent users.",
-        json_schema_extra={"slob": "PACING", "unit": "", "group": "pacing"},
-    )
+    )  # fmt: skip
 
-    # purpose
-    loop: Loop = Field(
+    loop: Loop = _field(
+        "purpose", "server: a procedure does the operations; client: the driver sends them. Never compare the two.",
         default=Loop.SERVER,
-        description="server: a procedure does the operations; client: the driver sends them. Never compare the two.",
-        json_schema_extra={"slob": "LOOP", "unit": "", "group": "purpose"},
-    )
-    connect_every: int = Field(
-        default=0, ge=0, le=10**9,
-        description="Operations after which a session of the client loop connects again; 0: it stays connected.",
-        json_schema_extra={"slob": "CONNECT_EVERY", "unit": "operations", "group": "purpose"},
     )  # fmt: skip
-    pipeline: int = Field(
-        default=1, ge=1, le=256,
-        description="Operations that a session of the client loop sends at once; their latency is that of the batch.",
-        json_schema_extra={"slob": "PIPELINE", "unit": "operations", "group": "purpose"},
+    connect_every: int = _field(
+        "purpose", "Operations after which a session of the client loop connects again; 0: it stays connected.",
+        "operations", default=0, ge=0, le=10**9,
     )  # fmt: skip
-    block_path: BlockPath = Field(
+    pipeline: int = _field(
+        "purpose", "Operations that a session of the client loop sends at once; their latency is that of the batch.",
+        "operations", default=1, ge=1, le=256,
+    )  # fmt: skip
+    block_path: BlockPath = _field(
+        "purpose", "shared: blocks go through the buffer cache; local: through memory private to the session.",
         default=BlockPath.SHARED,
-        description="shared: blocks go through the buffer cache; local: through memory private to the session.",
-        json_schema_extra={"slob": "BLOCK_PATH", "unit": "", "group": "purpose"},
-    )
-    seed: int = Field(
-        default=1, ge=0, le=2**31 - 1, description="Seed of every random choice; the same seed, the same choices.",
-        json_schema_extra={"slob": "SEED", "unit": "", "group": "purpose"},
     )  # fmt: skip
-    mode: Mode | None = Field(
+    seed: int = _field(
+        "purpose", "Seed of every random choice; the same seed, the same choices.", default=1, ge=0, le=2**31 - 1
+    )
+    mode: Mode | None = _field(
+        "purpose", "What to measure: reads, cached reads, commits, scans or churn. A verdict says if the run did.",
         default=None,
-        description="What to measure: reads, cached reads, commits, scans or churn. A verdict says if the run did.",
-        json_schema_extra={"slob": "MODE", "unit": "", "group": "purpose"},
-    )
-    database_statistics_type: StatisticsType = Field(
+    )  # fmt: skip
+    database_statistics_type: StatisticsType = _field(
+        "reports", "The server's own reports on the window; awr needs a licence and `--consent awr`.",
         default=StatisticsType.NONE,
-        description="The server's own reports on the window; awr needs a licence and `--consent awr`.",
-        json_schema_extra={"slob": "DATABASE_STATISTICS_TYPE", "unit": "", "group": "reports"},
-    )
-    price: PriceField = Field(
-        default=None, description="What the server costs; figures of cost are known only with it.",
-        json_schema_extra={"slob": "PRICE", "unit": "currency per hour, month or year", "group": "reports"},
+    )  # fmt: skip
+    price: PriceField = _field(
+        "reports", "What the server costs; figures of cost are known only with it.",
+        "currency per hour, month or year", default=None,
     )  # fmt: skip
 
     @model_validator(mode="before")

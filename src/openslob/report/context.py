@@ -294,20 +294,11 @@ def _duration(record: RunRecord) -> str:
 
 def _list_changed(record: RunRecord) -> str:
     defaults = Workload.model_validate({}).to_record()
-    fields = Workload.model_fields
-    # A parameter that this version no longer has is shown under its recorded name.
-    names = {
-        key: _slob_name(fields[key].json_schema_extra, key) if key in fields else key.upper() for key in record.spec
-    }
-    changed = {names[key]: setting for key, setting in record.spec.items() if setting != defaults.get(key)}
+    changed = {key.upper(): setting for key, setting in record.spec.items() if setting != defaults.get(key)}
     if classes := record.spec.get(CLASSES):
         # With blanks, which are allowed there: lines are broken at them.
-        changed[names[CLASSES]] = f"'{str(classes).replace(',', ', ').replace(';', '; ')}'"
+        changed[CLASSES.upper()] = f"'{str(classes).replace(',', ', ').replace(';', '; ')}'"
     return " ".join(f"{name}={_plain(setting)}" for name, setting in changed.items())
-
-
-def _slob_name(extra: object, key: str) -> str:
-    return str(extra.get("slob", key.upper())) if isinstance(extra, Mapping) else key.upper()
 
 
 def _plain(setting: object) -> str:
