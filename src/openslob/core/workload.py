@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -129,20 +129,9 @@ def _extent(value: object) -> object:
     return extent
 
 
-def _seconds(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
-def _price(value: object) -> object:
-    return Price.parse(value) if isinstance(value, str) else value
-
-
-def _access(value: object) -> object:
-    return Access.parse(value) if isinstance(value, str) else value
-
-
-def _rate_schedule(value: object) -> object:
-    return RateSchedule.parse(value) if isinstance(value, str) else value
+def _read(parse: Callable[[str], object]) -> BeforeValidator:
+    """Return what reads a text; a value that is none stays as it is."""
+    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
 
 
 # The only parameter that is of a target, and not of a load.
@@ -153,12 +142,11 @@ RATE_SCHEDULE = "rate_schedule"
 _GROUPS_OF_CLASSES = frozenset({"operations", "contention", "think time", "pacing"})
 _OF_ALL = frozenset({"commit_mode", RATE_SCHEDULE})
 ExtentField = Annotated[Extent, BeforeValidator(_extent), PlainSerializer(str)]
-DurationField = Annotated[float, BeforeValidator(_seconds)]
-AccessField = Annotated[Access, BeforeValidator(_access), PlainSerializer(str)]
-RateScheduleField = Annotated[
-    RateSchedule | None, BeforeValidator(_rate_schedule), PlainSerializer(lambda given: given and str(given))
-]
-PriceField = Annotated[Price | None, BeforeValidator(_price), PlainSerializer(lambda price: price and str(price))]
+DurationField = Annotated[float, _read(parse_duration)]
+AccessField = Annotated[Access, _read(Access.parse), PlainSerializer(str)]
+_TEXT_OR_NONE = PlainSerializer(lambda given: given and str(given))
+RateScheduleField = Annotated[RateSchedule | None, _read(RateSchedule.parse), _TEXT_OR_NONE]
+PriceField = Annotated[Price | None, _read(Price.parse), _TEXT_OR_NONE]
 
 
 def slice_seconds(sessions: int) -> float:
