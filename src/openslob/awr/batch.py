@@ -109,16 +109,11 @@ class Result:
     sort_key: SortKey = ()
 
 
-def extract(path: str, wanted: Extraction) -> Result:
-    """Read the file at ``path`` and extract what is ``wanted``. A file that is not a report gives a failed result.
-
-    Of a compare-period report it is the first period; `extract_each` has both.
-    """
-    return extract_each(path, wanted)[0]
-
-
 def extract_each(path: str, wanted: Extraction) -> tuple[Result, ...]:
-    """Return what `extract` does for each report of the file: a compare-period report has two."""
+    """Read the file at ``path`` and extract what is ``wanted`` of each report: a compare-period report has two.
+
+    A file that is not a report gives a failed result.
+    """
     try:
         reports = read_all(path)
     except ReportError as error:

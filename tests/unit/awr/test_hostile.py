@@ -16,7 +16,7 @@ from factories.awr_mutations import whole
 from factories.awr_reports import FIXTURES, READABLE
 from factories.tables import table
 from openslob.awr import Report, ReportError, read_bytes
-from openslob.awr.batch import Extraction, extract
+from openslob.awr.batch import Extraction, extract_each
 from openslob.awr.cells import Subject
 from openslob.awr.columns import COLUMNS
 from openslob.awr.consistency import TWINS, rate_agrees
@@ -195,7 +195,7 @@ def test_damage_that_repeats_does_not_hang(filling):
 def test_files_that_are_anything_are_no_reports(data, tmp_path):
     path = tmp_path / "x"
     path.write_bytes(data)
-    result = extract(str(path), Extraction())
+    (result,) = extract_each(str(path), Extraction())
     assert (result.status, result.rows) == ("failed", ())
     assert "not an AWR or Statspack report" in result.error
 
