@@ -55,10 +55,6 @@ _RENAME = "rename it, or move it elsewhere"
 _NOT_OURS = "name a file that `slob export --bundle` wrote"
 
 
-class BundledFile(FileDigest):
-    """The SHA-256 of a file in a bundle, and its length."""
-
-
 class Manifest(RecordModel):
     """What a bundle is of: the kind of the record and its id, who made it, and its files by their names in it."""
 
@@ -68,7 +64,7 @@ class Manifest(RecordModel):
     openslob_version: str
     python: str
     platform: str
-    files: Mapping[str, BundledFile]
+    files: Mapping[str, FileDigest]
 
 
 FORMAT = Format(Manifest, "the manifest of a bundle", "bundle_version", BUNDLE_VERSION)
@@ -138,7 +134,7 @@ def _is_safe_size(path: Path) -> bool:
 
 
 def _write(file: BinaryIO, found: Found, paths: list[Path], compression: int) -> None:
-    folder, files = found.folder, dict[str, BundledFile]()
+    folder, files = found.folder, dict[str, FileDigest]()
     with zipfile.ZipFile(file, "w", compression) as archive:
         for path in paths:
             name = _name_in(folder, path)
@@ -165,7 +161,7 @@ def list_packages() -> str:
     return "".join(f"{name}=={version}\n" for name, version in sorted(found.items()) if name)
 
 
-def _add(archive: zipfile.ZipFile, name: str, path: Path) -> BundledFile:
+def _add(archive: zipfile.ZipFile, name: str, path: Path) -> FileDigest:
     """Add a file; of a document or a text without what looks like a password, if that was put there by others."""
     if path.suffix == ".json":
         document = store.read_document(path)
@@ -180,13 +176,13 @@ def _add(archive: zipfile.ZipFile, name: str, path: Path) -> BundledFile:
             digest.update(chunk)
             length += len(chunk)
             target.write(chunk)
-    return BundledFile(sha256=digest.hexdigest(), bytes=length)
+    return FileDigest(sha256=digest.hexdigest(), bytes=length)
 
 
-def _add_text(archive: zipfile.ZipFile, name: str, text: str) -> BundledFile:
+def _add_text(archive: zipfile.ZipFile, name: str, text: str) -> FileDigest:
     raw = text.encode("utf-8")
     archive.writestr(_member(name, archive.compression), raw)
-    return BundledFile(sha256=hashlib.sha256(raw).hexdigest(), bytes=len(raw))
+    return FileDigest(sha256=hashlib.sha256(raw).hexdigest(), bytes=len(raw))
 
 
 def _member(name: str, compression: int) -> zipfile.ZipInfo:

@@ -466,20 +466,15 @@ def save_json(path: Path, document: object) -> None:
     save_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def save_text(path: Path, text: str, remedy: str = "") -> None:
-    """Replace a file of a record.
-
-    Raises:
-        SlobError: The file can't be written; its text ends in ``remedy``, or in what to do for a record.
-
-    """
+def save_text(path: Path, text: str) -> None:
+    """Replace a file of a record. SlobError when it can't be written."""
     try:
         write_atomically(path, text)
     except OSError as error:
-        raise cannot_write(path, error, remedy) from error
+        raise cannot_write(path, error) from error
 
 
-def cannot_write(path: Path, error: OSError, remedy: str = "") -> SlobError:
-    """Return the error for a file that can't be written, by default one of a record."""
+def cannot_write(path: Path, error: OSError) -> SlobError:
+    """Return the error for a file of a record that can't be written."""
     kept = "what was measured up to here is kept; free space or choose another folder with --results"
-    return SlobError(f"{path} can't be written: {error.strerror}", remedy or kept)
+    return SlobError(f"{path} can't be written: {error.strerror}", kept)
