@@ -61,9 +61,9 @@ def list_records(
     asked = any((kind, tag, server, since))
     found, count = (finding.every(results), 0) if every or as_json or asked else finding.newest(results, NEWEST)
     if asked:
-        found = _among(found, chosen(found, kind, tag or (), server, _moment(since) if since else None))
+        found = finding.among(found, chosen(found, kind, tag or (), server, _moment(since) if since else None))
         count = len(finding.whole(found))
-        found = found if every or as_json else _newest(found)
+        found = found if every or as_json else finding.among(found, finding.whole(found)[-NEWEST:])
     shown = Shown.of(found, _numbers(results, found))
     if as_json:
         print(json.dumps([overview(each, shown) for each in found], indent=1))
@@ -84,16 +84,6 @@ def _numbers(results: Path, found: Sequence[Listed]) -> dict[str, int]:
     except SlobError as error:
         notify(str(error))
         return {}
-
-
-def _among(found: Sequence[Listed], wanted: Sequence[Listed]) -> list[Listed]:
-    """Return the whole records that are wanted, with the runs of those."""
-    whole = {each.entry.path for each in finding.whole(wanted)}
-    return [each for each in found if (each.part_of.path if each.part_of else each.entry.path) in whole]
-
-
-def _newest(found: Sequence[Listed]) -> list[Listed]:
-    return _among(found, finding.whole(found)[-NEWEST:])
 
 
 def _in_order(found: Sequence[Listed]) -> Iterator[Listed]:

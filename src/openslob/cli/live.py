@@ -170,11 +170,11 @@ def _of_all(results: Path) -> Callable[[], Shown]:
         return AllRecords(Catalogue(results), make_report)
 
     def make_report(records: Sequence[str]) -> str:
-        from openslob.cli.report import page_of_records  # noqa: PLC0415
-        from openslob.report.html.page import render_page  # noqa: PLC0415
+        from openslob.cli.report import document_of_records  # noqa: PLC0415
+        from openslob.report.html.page import page_of, render_page  # noqa: PLC0415
 
-        page, _ = page_of_records(records, results, None)
-        return render_page(page)
+        document, _ = document_of_records(records, results)
+        return render_page(page_of(document))
 
     return make
 

@@ -118,22 +118,12 @@ def _write_one_page(document: Document, folders: tuple[Path, ...], output: Path 
 
 
 def document_of_records(
-    records: Sequence[str], results: Path, ceiling: str | None, price: str | None = None
+    records: Sequence[str], results: Path, ceiling: str | None = None, price: str | None = None
 ) -> tuple[Document, tuple[Path, ...]]:
     """Return the report of records of one kind and their folders."""
     if found := with_own_page(records, results):
         return document_of_kind(found, Wanted(price, notify)), tuple(each.folder for each in found)
     return document_of_runs(records, results, ceiling, price)
-
-
-def page_of_records(
-    records: Sequence[str], results: Path, ceiling: str | None, price: str | None = None
-) -> tuple[Page, tuple[Path, ...]]:
-    """Return the page of records of one kind and their folders."""
-    from openslob.report.html.page import page_of  # noqa: PLC0415 - as above
-
-    document, folders = document_of_records(records, results, ceiling, price)
-    return page_of(document), folders
 
 
 def with_own_page(records: Sequence[str], results: Path) -> tuple[Found, ...]:

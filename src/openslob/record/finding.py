@@ -104,8 +104,13 @@ def newest(results: Path, count: int) -> tuple[list[Listed], int]:
     names = [name for name in newest_names(results) if at(results / name)]
     untimed = sum(_TIMED.match(name) is None for name in names)
     listed = every(results, names[: untimed + count])
-    kept = {each.entry.path for each in whole(listed)[-count:]}
-    return [each for each in listed if (each.part_of.path if each.part_of else each.entry.path) in kept], len(names)
+    return among(listed, whole(listed)[-count:]), len(names)
+
+
+def among(listed: Sequence[Listed], wanted: Sequence[Listed]) -> list[Listed]:
+    """Return the whole records that are wanted, with the runs of those."""
+    paths = {each.entry.path for each in whole(wanted)}
+    return [each for each in listed if (each.part_of or each.entry).path in paths]
 
 
 def whole(listed: Sequence[Listed]) -> list[Listed]:
