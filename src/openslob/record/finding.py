@@ -70,7 +70,7 @@ class Listed:
 
 def has_records(folder: Path) -> bool:
     """Return whether there is a record of any kind in ``folder``."""
-    return any(next(folder.glob(f"[!.]*/{name}"), None) for kind in every_kind() for name in kind.files)
+    return any(at(each) for each in store.list_folders(folder))
 
 
 def every(results: Path, names: Collection[str] | None = None, parts: bool = True) -> list[Listed]:
@@ -89,10 +89,7 @@ def newest_names(results: Path) -> list[str]:
 
     Those that begin with none come first of all: what they are, only their records say.
     """
-    try:
-        names = [each.name for each in os.scandir(results) if each.is_dir() and not each.name.startswith(".")]
-    except OSError:
-        return []
+    names = [each.name for each in store.list_folders(results)]
     return sorted(names, key=lambda name: (_TIMED.match(name) is None, name), reverse=True)
 
 

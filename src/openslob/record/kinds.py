@@ -105,7 +105,7 @@ class KindOfDocument(KindOfRecord[Document]):
         parts: bool = True,  # noqa: ARG002 - none is a part
     ) -> list[RecordEntry[Document]]:
         """Return all records of this kind in a folder, the oldest first; none is a part of another record."""
-        return find_records(results, [f"[!.]*/{self.files[0]}"], self.read, names)
+        return find_records(results, self.files[:1], self.read, names)
 
 
 AnyKind = KindOfRecord[Any]

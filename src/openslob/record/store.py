@@ -41,10 +41,6 @@ ATTACHMENTS = "attachments"
 MARKER_FILE = "running"
 SLICES = "slices.csv"
 UNFINISHED = "the run did not finish: its driver ended before it could write the result"
-# The folder of a run is in the results folder itself, or in that of its sweep. A run that lost its record still has the
-# raw files.
-# Names with a dot are of records that are being removed.
-_PATTERNS = tuple(f"{folder}/{name}" for folder in ("[!.]*", "[!.]*/*") for name in (RECORD_FILE, SLICES))
 
 Record = TypeVar("Record", bound=BaseModel)
 Document = TypeVar("Document", bound=DocumentModel)
@@ -215,7 +211,7 @@ class DocumentFolder(Generic[Document]):
 
         With ``names``, only those in folders of these names.
         """
-        return find_records(results, (f"[!.]*/{cls.file_name}",), cls.load, names)
+        return find_records(results, (cls.file_name,), cls.load, names)
 
     @classmethod
     def begin(cls, results: Path, record: Document) -> Self:
@@ -315,25 +311,35 @@ def find(results: Path, names: Collection[str] | None = None, parts: bool = True
 
     With ``names``, only those in folders of these names; without ``parts``, only those in ``results`` itself.
     """
-    return find_records(results, _PATTERNS if parts else _PATTERNS[:2], load, names)
+    # A run that lost its record still has the raw files.
+    return find_records(results, (RECORD_FILE, SLICES), load, names, parts)
 
 
 def find_records(
-    results: Path, patterns: Sequence[str], read: Callable[[Path], Record], names: Collection[str] | None = None
+    results: Path,
+    files: Sequence[str],
+    read: Callable[[Path], Record],
+    names: Collection[str] | None = None,
+    parts: bool = False,
 ) -> list[RecordEntry[Record]]:
-    """Return every folder below ``results`` with a file that matches a pattern, the oldest first, read by ``read``.
+    """Return every folder in ``results`` with one of these files, the oldest first, read by ``read``.
 
-    With ``names``, only folders of these names in ``results``, and what is in them.
+    With ``names``, only folders of these names; with ``parts``, the folders in those as well.
     """
-    # With the last letter as a wildcard, a link that leads nowhere or to itself is found as well.
-    below = [f"{each[:-1]}[{each[-1]}]" for each in patterns]
-    if names is None:
-        paths = {file.parent for each in below for file in results.glob(each)}
-    else:
-        inside = [each.partition("/")[2] for each in below]
-        paths = {file.parent for name in names for each in inside for file in (results / name).glob(each)}
+    folders = list_folders(results) if names is None else [results / name for name in names]
+    if parts:
+        folders += [part for folder in folders for part in list_folders(folder)]
+    # A link that leads nowhere or to itself is found as well.
+    found = [each for each in folders if any(os.path.lexists(each / name) for name in files)]
     with many_documents():
-        return sorted((_entry(path, read) for path in paths), key=age)
+        return sorted((_entry(path, read) for path in found), key=age)
+
+
+def list_folders(folder: Path) -> list[Path]:
+    """Return the folders in a folder, without records that are being removed, whose names begin with a dot."""
+    with suppress(OSError):
+        return [each for each in folder.iterdir() if not each.name.startswith(".") and each.is_dir()]
+    return []
 
 
 @contextmanager
