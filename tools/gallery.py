@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from openslob.cli.report import page_of_records
+from openslob.cli.report import document_of_records
 from openslob.record import bundle
-from openslob.report.html.page import render_page
+from openslob.report.html.page import page_of, render_page
 
 BUNDLES = Path(__file__).resolve().parent.parent / "bench" / "gallery"
 # Bundle -> what it shows.
@@ -38,5 +38,5 @@ def exhibits(folder: Path = BUNDLES) -> Iterator[Exhibit]:
             with tempfile.TemporaryDirectory() as place:
                 found = bundle.unpack(file, Path(place)).record
                 assert found, f"{file} has no record"
-                page, _ = page_of_records([str(found.path)], Path(place), None)
-            yield Exhibit(f"{name}.html", about, render_page(page))
+                document, _ = document_of_records([str(found.path)], Path(place))
+            yield Exhibit(f"{name}.html", about, render_page(page_of(document)))

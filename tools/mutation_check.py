@@ -267,9 +267,9 @@ FAULTS = (
           "niced programs are a limit", _unit("analyze/verdicts/test_verdicts")),
     Fault("host/run_queue.py", "now_ns - last_ns if", "now_ns if",
           "each reading counts all waits for a CPU again", _unit("host/test_run_queue")),
-    Fault("record/thinning.py", "self.counts += later.counts", "self.counts = later.counts",
+    Fault("record/raw_csv.py", "self.counts += later.counts", "self.counts = later.counts",
           "a row of several slices has the operations of the last", _unit("record/test_thinning")),
-    Fault("record/thinning.py", "max((us for us in (self.max_us, later.max_us) if us is not None), default=None)",
+    Fault("record/raw_csv.py", "max((us for us in (self.max_us, later.max_us) if us is not None), default=None)",
           "later.max_us", "the longest operation of a step is lost", _unit("record/test_thinning")),
     # --- what a server keeps
     Fault("durability/accounting.py", "if operation.number > reached:", "if operation.number > reached + 1:",
