@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import Any
 
 MOST_SIGNS = 1_000_000
 # The time for a key grows with the square of its parts.
 _PART = r"""(?:[\w-]{1,100}+|"[^"\n]{0,100}+"|'[^'\n]{0,100}+')[ \t]{0,9}+"""
-_LONG_KEY = re.compile(rf"(?:{_PART}\.[ \t]{{0,9}}+){{100}}")
+_LONG_KEY = rf"(?:{_PART}\.[ \t]{{0,9}}+){{100}}"
 
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Return a TOML document. ValueError, with the line if there is one, for a text that is none."""
+    import tomllib  # noqa: PLC0415 - takes a while, and most commands read none
+
     if len(text) > MOST_SIGNS:
         raise ValueError(f"it has {len(text):,} characters, and may have {MOST_SIGNS:,}")
-    if _LONG_KEY.search(text):
+    if re.search(_LONG_KEY, text):
         raise ValueError("it has a key of more than 100 parts")
     try:
         return tomllib.loads(text)

@@ -124,15 +124,19 @@ def every() -> tuple[AnyKind, ...]:
 
 
 def _load(point: EntryPoint) -> AnyKind:
-    source = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
     try:
         kind = point.load()
     except (ImportError, AttributeError) as error:
-        why = f"the kind of record {point.name} of {source} can't be loaded: {error}"
+        why = f"the kind of record {point.name} of {_source(point)} can't be loaded: {error}"
         raise SlobError(why, "repair that installation, or uninstall it") from error
     if not isinstance(kind, KindOfRecord):
-        raise SlobError(f"{point.value} of {source} is not a kind of record", "report it to its authors")
+        raise SlobError(f"{point.value} of {_source(point)} is not a kind of record", "report it to its authors")
     return kind
+
+
+def _source(point: EntryPoint) -> str:
+    """Return the distribution of an entry point, which takes long to read: only errors name it."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
 
 
 def of_runs() -> frozenset[AnyKind]:
