@@ -56,8 +56,9 @@ coverage: $(VENV)/.ready
 	scripts/test-tools
 	scripts/check --cov --cov-report term:skip-covered
 
-# The unit tests with all that they know to try: more examples, more damage, each value at each place.
+# The unit tests with all that they know to try: more examples, more damage, each value at each place; types everywhere.
 thorough: $(VENV)/.ready
+	scripts/lint --everywhere
 	$(VENV)/bin/pytest -n $$(nproc) --dist worksteal --nightly tests/unit
 
 # Every server that the README promises, got from package registries: half an hour. Writes docs/tried-servers.md.
@@ -84,7 +85,7 @@ faults: $(VENV)/.ready
 	scripts/run-tests tests/faults
 
 # What takes too long for each change, one after the other: for every night, and before a release.
-nightly: faults thorough long matrix mutants packages test-systems
+nightly: faults thorough unit-pythons long matrix mutants packages test-systems
 
 # What the unit tests catch of small changes to the code that computes, by a sample: a quarter of an hour.
 mutants: $(VENV)/.ready
