@@ -199,8 +199,8 @@ def test_with_direct_io_the_engine_s_reads_are_the_device_s(physical):
 
 def test_the_same_run_on_a_buffered_server_is_told_to_be_cached(buffered):
     judged(buffered.record, "mode", Holds.FAILS)
-    if judged(buffered.record, "reads_reached_device", Holds.FAILS):
-        assert verdicts_of(buffered.record)["reads_reached_device"].figures["storage_to_engine_pct"] < 50
+    # How many of them did depends on what else is in the page cache.
+    judged(buffered.record, "reads_reached_device", Holds.FAILS)
 
 
 def test_a_cached_run_proves_that_it_was(cached):

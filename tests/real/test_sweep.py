@@ -140,7 +140,8 @@ def test_a_search_finds_a_session_count_and_its_warm_up_is_told(server, tmp_path
     if (
         too_busy(run) or stalled or run.summary["lio_per_s"].value is None
     ):  # that run gave no figure that counts, so that there is no answer either
-        assert (done.returncode, record.search.sessions) == (3, None)
+        assert done.returncode in (3, 4), done.stderr + done.stdout
+        assert record.search.sessions is None
         return
     assert done.returncode == 0, done.stderr + done.stdout
     assert (record.search.sessions, record.search.throughput) == (1, "lio_per_s")
