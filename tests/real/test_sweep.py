@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from factories.running import COMMAND, slob, too_busy
+from factories.running import COMMAND, LONG_S, slob, too_busy
 from openslob.engines import registry
 from openslob.kinds.sweep.record import PointState, find_sweeps, load_sweep
 from openslob.kinds.sweep.search import STALL_VERDICTS
@@ -19,7 +19,6 @@ pytestmark = pytest.mark.server
 
 # Points that a busy host spoils have no figures, of which these tests want none: they are not made again.
 SMALL = ["--schemas", "1", "--scale", "8M", "--scan-table-sz", "64K", "--warmup", "0", "--retries", "0"]
-PATIENCE_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +44,7 @@ def only_sweep(results):
 
 def wait_for_ended(results, count):
     """Until so many points have ended and the run of the next has begun."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + LONG_S
     while time.monotonic() < end:
         for path in (each.path for each in find_sweeps(results)):
             ended = len(load_sweep(path).points) - len(load_sweep(path).pending)
@@ -70,9 +69,11 @@ def form(path, record):
 def test_a_killed_sweep_goes_on_by_the_same_command_and_ends_like_one_that_was_not(server, tmp_path):
     asked = ["--sessions", "1,2,3", "--cache", "16M", "--run-time", "1"]
     broken = subprocess.Popen([*COMMAND, *arguments(tmp_path / "broken", *SMALL, *asked)], stderr=subprocess.DEVNULL)
-    wait_for_ended(tmp_path / "broken", 1)
-    broken.send_signal(signal.SIGKILL)
-    broken.wait()
+    try:
+        wait_for_ended(tmp_path / "broken", 1)
+    finally:
+        broken.kill()
+        broken.wait()
     path, record = only_sweep(tmp_path / "broken")
     before = [point for point in record.points if point.state is not PointState.PENDING]
     killed = run_folders(path) - {point.run for point in before}
@@ -124,7 +125,7 @@ def test_a_sweep_has_its_server_to_itself_and_once_stopped_says_how_to_go_on(ser
         assert refused.returncode == 1
         assert f"swept is in use: sweep by pid {running.pid} since" in refused.stderr
     running.send_signal(signal.SIGINT)
-    said = running.communicate(timeout=PATIENCE_S)[1]
+    said = running.communicate(timeout=LONG_S)[1]
     path, record = only_sweep(tmp_path)
     assert running.returncode == 1
     assert f"slob sweep --resume {path} resumes it" in said
