@@ -1,9 +1,8 @@
 """The local path, on every engine that has one: the same work through private memory, by the engine's own counters."""
 
-import time
-
 import pytest
 
+from factories.running import eventually
 from factories.subjects import SCALE, SCAN_ROWS
 from openslob.core.method import OpKind
 from openslob.engines.common_checks import DATA
@@ -67,15 +66,8 @@ def test_the_tables_go_with_their_session(local):
     before = local.engine.data.table_blocks()
     with local.session(local.workload(block_path="local")):
         assert local.engine.data.table_blocks() == before + SCALE
-    assert wait_for(lambda: local.engine.data.table_blocks() == before)
-
-
-def wait_for(true, seconds=10):
-    """A session that was closed is gone from the server soon, not at once."""
-    deadline = time.monotonic() + seconds
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return true()
+    # A session that was closed is gone from the server soon, not at once.
+    assert eventually(lambda: local.engine.data.table_blocks() == before)
 
 
 def test_the_shared_path_is_as_it_was(subject):

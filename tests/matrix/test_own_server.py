@@ -126,7 +126,7 @@ def same_rows(own, slices, before, update_pct):
     reads_once, updates_once = (SESSIONS * WORK_UNIT * (there > 0) for there in (100 - update_pct, update_pct))
     updated = total(slices, "rows_updated") + updates_once
     said = Rows(total(slices, "rows_read") + reads_once + updated, updated)
-    assert eventually(lambda: own.stranger.rows() - before == said, seconds=60), (own.stranger.rows() - before, said)
+    assert eventually(lambda: own.stranger.rows() - before == said), (own.stranger.rows() - before, said)
 
 
 def compare_with_the_kernel(own, record, outside, judged):
@@ -181,5 +181,5 @@ def test_a_second_session_that_writes_is_noticed(own, cell, request):
 
 def test_drop_leaves_nothing(own, cell):
     own.slob("drop")
-    assert eventually(lambda: not own.stranger.left(), seconds=20), own.stranger.left()
+    assert eventually(lambda: not own.stranger.left()), own.stranger.left()
     cell("drop")
